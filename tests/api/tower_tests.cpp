@@ -430,6 +430,58 @@ TEST_CASE("towers: configurations that cannot be meant are refused in one line")
   fs::remove_all(folder);
 }
 
+TEST_CASE("towers: what a configuration of a tower can ask for and is not implemented is named") {
+  struct Change {
+    const char *golden, *from, *to, *message;
+  };
+  for (const Change& change :
+       {Change{"sam3", "\"window_size\": 3", "\"window_size\": 0", "window_size"},
+        Change{"sam3", "\"window_size\": 3", "\"window_size\": 4", "not cut into whole windows of 4 x 4"},
+        Change{"sapiens2", "  2,\n", "  3,\n", "3 key heads cannot be shared by 4 heads"},
+        Change{"sapiens2", "  2,\n", "", "2 numbers of key heads for 3 blocks"},
+        Change{"ernie4.5-vl", "\"temporal_merge_size\": 2", "\"temporal_merge_size\": 3",
+               "temporal_merge_size must be 2"}}) {
+    CAPTURE(change.message);
+    const test::ScratchFolder folder("tower-options");
+    fs::remove(folder.path());
+    fs::copy(test::data_path("golden/towers") / change.golden, folder.path());
+    std::string config = test::read_text(folder.path() / "config.json");
+    const std::size_t at = config.find(change.from);
+    REQUIRE(at != std::string::npos);
+    config.replace(at, std::string(change.from).size(), change.to);
+    std::ofstream(folder.path() / "config.json") << config;
+    const std::string message = test::message_of([&] { Model::load(folder.path()); });
+    CHECK(test::contains(message, change.message));
+    CHECK(!test::contains(message, "\n"));
+  }
+}
+
+TEST_CASE("towers: Kimi's files as transformers saves them give what those published give") {
+  SKIP_WITHOUT_SHARED("fixtures/towers");
+  const fs::path published = test::shared_path("fixtures/towers/hf-kimi-k2.5-full");
+  test::FileCopy copy(published);
+  std::vector<TensorToWrite> tensors;
+  for (test::FileCopy::Entry& entry : copy.entries()) {
+    for (const auto& [from, to] :
+         {std::pair<std::string, std::string>{"vision_tower.patch_embed.proj",
+                                              "vision_tower.encoder.patch_embed.proj"},
+          {"mm_projector.pre_norm", "model.mm_projector.pre_norm"}}) {
+      if (entry.name.starts_with(from)) entry.name.replace(0, from.size(), to);
+    }
+    tensors.push_back({entry.name, entry.dtype, entry.shape, entry.bytes});
+  }
+  const test::ScratchFolder folder("kimi-saved");
+  write_safetensors(folder.path() / "model.safetensors", tensors);
+  fs::copy(published / "config.json", folder.path() / "config.json");
+  const TensorFile expected = open_safetensors(published / "expected.safetensors");
+  Outputs of_published, of_saved;
+  const auto model = Model::load(published);
+  const Tensor<float> pixels = pixels_of(expected, "b", model->config().patch_size);
+  Session(model, {.threads = 1}).forward(pixels, Output::merged, of_published);
+  Session(Model::load(folder.path()), {.threads = 1}).forward(pixels, Output::merged, of_saved);
+  CHECK(std::ranges::equal(of_published[0][Output::merged].flat(), of_saved[0][Output::merged].flat()));
+}
+
 TEST_CASE("towers: an image that cannot be cut into cells is refused") {
   const auto model = Model::load(test::data_path("golden/towers/qwen3-vl"));
   CHECK(test::contains(test::message_of([&] { model->grid_for(20, 16); }), "cells of 2 x 2"));

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/checkpoint_files.h"
+#include "tests/support/clip_model.h"
 #include "tests/support/shared_data.h"
 #include "vit/c.h"
 #include "vit/position/rope.h"
@@ -112,6 +114,76 @@ TEST_CASE("C interface: features are those of a Session, in every precision") {
   for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8})
     check_features(test::data_path("model").string(), precision);
   check_features(test::data_path("golden/models/hf-siglip").string(), Precision::float32);
+}
+
+TEST_CASE("C interface: clips are those of Preprocessor::run_clip") {
+  const test::ScratchFolder scratch("c-clips");
+  const std::string folder = test::write_clip_model(scratch.path() / "model");
+  constexpr std::size_t kFrames = 5, kHeight = 20, kWidth = 28, kTaken = 4;
+  std::vector<Image> images;
+  std::vector<vit_input> frames;
+  std::vector<ImageView> taken;
+  for (std::size_t k = 0; k < kFrames; ++k) {
+    Image& image = images.emplace_back(kHeight, kWidth);
+    for (std::size_t i = 0; i < 3 * kHeight * kWidth; ++i)
+      image.data()[i] = static_cast<unsigned char>(i * (k + 3));
+  }
+  for (const Image& image : images) {
+    vit_input& frame = frames.emplace_back();
+    frame.struct_size = sizeof frame;
+    frame.kind = VIT_INPUT_PIXELS;
+    frame.data = image.data();
+    frame.height = kHeight;
+    frame.width = kWidth;
+  }
+  const auto model = Model::load(folder, {.clip_frames = kTaken});
+  Session session(model, {.threads = 1});
+  for (const std::size_t index : sample_frames(model->preprocess_config(), kFrames))
+    taken.push_back(images[index]);
+  const Tensor<float> pixels = session.preprocessor().run_clip(taken);
+  const TensorView<const float> clip_pixels = pixels;
+  const BatchOutputs expected = session.run_pixels(std::span(&clip_pixels, 1), Output::merged);
+
+  vit_model_options options{};
+  options.struct_size = sizeof options;
+  vit_input clip{};
+  clip.struct_size = sizeof clip;
+  clip.kind = VIT_INPUT_CLIP;
+  clip.frames = frames.data();
+  clip.num_frames = kFrames;
+  vit_request request{};
+  request.struct_size = sizeof request;
+  request.features = VIT_MERGED;
+  const ResultsHandle results = make_results();
+  vit_model* handle = nullptr;
+  REQUIRE(vit_model_load(folder.c_str(), &options, &handle) == VIT_OK);
+  const ModelHandle of_images(handle);
+  const char* message = nullptr;
+  CHECK(vit_session_run(session_of(of_images).get(), &clip, 1, &request, results.get()) != VIT_OK);
+  CHECK(vit_results_status(results.get(), 0, &message) == VIT_ERROR_ARGUMENT);
+  CHECK(std::string(message).find("clip_frames of vit_model_options") != std::string::npos);
+
+  options.clip_frames = kTaken;
+  REQUIRE(vit_model_load(folder.c_str(), &options, &handle) == VIT_OK);
+  const ModelHandle of_clips(handle);
+  const SessionHandle run = session_of(of_clips);
+  REQUIRE(vit_session_run(run.get(), &clip, 1, &request, results.get()) == VIT_OK);
+  check_same(one(results, 0, VIT_MERGED), expected[0][Output::merged].flat());
+  vit_input planes{};
+  planes.struct_size = sizeof planes;
+  planes.kind = VIT_INPUT_PREPROCESSED;
+  planes.data = pixels.data();
+  planes.height = pixels.dim(1);
+  planes.width = pixels.dim(2);
+  planes.num_frames = kTaken;
+  REQUIRE(vit_session_run(run.get(), &planes, 1, &request, results.get()) == VIT_OK);
+  check_same(one(results, 0, VIT_MERGED), expected[0][Output::merged].flat());
+
+  vit_preprocessor* preprocessor = nullptr;
+  REQUIRE(vit_preprocessor_create(of_clips.get(), nullptr, &preprocessor) == VIT_OK);
+  REQUIRE(vit_preprocessor_run(preprocessor, &clip, 1, VIT_PIXELS, results.get()) == VIT_OK);
+  check_same(one(results, 0, VIT_PIXELS), pixels.flat());
+  vit_preprocessor_free(preprocessor);
 }
 
 TEST_CASE("C interface: classes are those of a Classifier") {

@@ -120,6 +120,40 @@ TEST_CASE("position: corners stay on corners") {
   }
 }
 
+TEST_CASE("position: a table is repeated over a larger grid") {
+  const auto weights = position::axis_weights(3, 8, TableResampling::tiled);
+  for (std::size_t i = 0; i < 8; ++i) {
+    REQUIRE(weights[i].size() == 1);
+    CHECK(weights[i].front().index == i % 3);
+    CHECK(weights[i].front().weight == 1.0);
+  }
+}
+
+TEST_CASE("position: windows count from their own corner, global blocks are scaled to a window") {
+  PositionConfig config;
+  config.rope = RopeKind::axial;
+  config.coordinates = CoordinateRule::scaled_to_reference;
+  config.reference_grid = {2, 2};
+  config.per_window = true;
+  const std::size_t global[] = {1};
+  const Position positions(
+      config,
+      {.embed_dim = 8, .depth = 3, .num_heads = 1, .head_dim = 8, .window = 2, .global_blocks = global}, {});
+  const PositionContext context = positions.build_context({4, 6});
+  CHECK(context.factors(0).sin == context.factors(2).sin);
+  const auto& order = *context.windows();
+  for (std::size_t place = 0; place < 24; ++place) {
+    const double row = static_cast<double>(order.patches[place] / 6), column = order.patches[place] % 6;
+    // the first frequency of x and of y is 1
+    const float* const in_window = context.factors(0).sin + place * 4;
+    CHECK(in_window[0] == doctest::Approx(std::sin(std::fmod(column, 2.0))));
+    CHECK(in_window[2] == doctest::Approx(std::sin(std::fmod(row, 2.0))));
+    const float* const in_grid = context.factors(1).sin + place * 4;
+    CHECK(in_grid[0] == doctest::Approx(std::sin(column * 2.0 / 6.0)));
+    CHECK(in_grid[2] == doctest::Approx(std::sin(row * 2.0 / 4.0)));
+  }
+}
+
 TEST_CASE("position: a row for the column and a row for the row are added") {
   Tensor<float> tables(Shape{2, 6, 4});
   for (std::size_t i = 0; i < tables.num_elements(); ++i) tables.data()[i] = static_cast<float>(i * i % 37);

@@ -45,6 +45,8 @@ RULES = {
     "gemma4_70": ("Gemma4ImageProcessor", {"model_type": "gemma4"}, {"max_soft_tokens": 70}),
     "gemma4_1120": ("Gemma4ImageProcessor", {"model_type": "gemma4"}, {"max_soft_tokens": 1120}),
     "llama4": ("Llama4ImageProcessor", {"model_type": "llama4"}, {}),
+    "sam3": ("Sam3ImageProcessor", {"model_type": "sam3"}, {}),
+    "sapiens2": ("Sapiens2ImageProcessor", {"model_type": "sapiens2"}, {}),
     "llama4_canvas": ("Llama4ImageProcessor", {"model_type": "llama4"}, {"resize_to_max_canvas": True}),
     "llama4_5_tiles": ("Llama4ImageProcessor", {"model_type": "llama4"},
                        {"max_patches": 5, "size": {"height": 112, "width": 112}}),

@@ -228,10 +228,11 @@ const TensorEntry* stored_alone(const std::vector<StoredRows>& pieces) {
 Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& shape,
                            const FormSizes& sizes) {
   Tensor<float> out(shape);
+  const std::size_t rows = shape.rank() == 0 ? 1 : shape[0];  // one of a number without dimensions
+  const std::size_t of_row = shape.num_elements() / std::max<std::size_t>(rows, 1);
   float* target = out.data();
   for (const StoredRows& piece : pieces) {
-    const std::size_t count = rows_of_share(piece.row, shape[0], sizes) *
-                              (shape.num_elements() / std::max<std::size_t>(shape[0], 1));
+    const std::size_t count = rows_of_share(piece.row, rows, sizes) * of_row;
     if (piece.row.form == Form::sincos) {
       compute_sincos(piece.row, shape, sizes, target);
     } else if (piece.entry == nullptr) {

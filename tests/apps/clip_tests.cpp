@@ -1,0 +1,71 @@
+// Clips of the program: a video file gives what its frames give as pictures in a folder.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "apps/vit/inputs/video.h"
+#include "program.h"
+#include "tests/support/clip_model.h"
+#include "vit/base/error.h"
+
+using namespace vit;
+using vit::test::TestFolder;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The frames of a video as pictures in a folder; how many.
+std::size_t write_frames(const std::string& video, const std::string& folder) {
+  fs::create_directories(folder);
+  app::Video frames{fs::path(video)};
+  Image frame;
+  std::size_t count = 0;
+  for (; frames.read(frame, kMaxImagePixels); ++count) {
+    std::ofstream out(folder + "/" + std::to_string(100 + count) + ".ppm", std::ios::binary);
+    out << "P6\n" << frame.width() << " " << frame.height() << "\n255\n";
+    out.write(reinterpret_cast<const char*>(frame.data()),
+              static_cast<std::streamsize>(3 * frame.height() * frame.width()));
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("apps: a video file gives what its frames give as pictures") {
+  const TestFolder folder;
+  const std::string model = test::write_clip_model(folder / "model");
+  const std::string video = test::data_path("golden/clips/squares.mp4").string();
+  std::size_t count = 0;
+  try {
+    count = write_frames(video, folder / "frames");
+  } catch (const Error& error) {  // this build reads no videos
+    const auto result =
+        test::run_vit({"embed", "--model", model, "--frames", "4", video, "--output", folder / "x.npy"});
+    CHECK(result.exit_code == 1);
+    CHECK(test::contains(result.err, error.message()));
+    return;
+  }
+  CHECK(count == 9);
+  for (const char* const frames : {"2", "4", "9"}) {
+    CAPTURE(frames);
+    std::vector<std::vector<float>> found;
+    for (const std::string& input : {video, folder / "frames"}) {
+      const std::string out = folder / "out.npy";
+      fs::remove(out);
+      const auto result = test::run_vit(
+          {"embed", "--model", model, "--frames", frames, input, "--output", out, "--progress", "never"});
+      REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+      found.push_back(test::parse_npy(test::read_text(out)).floats());
+    }
+    CHECK(!found[0].empty());
+    CHECK(found[0] == found[1]);
+  }
+  const auto result =
+      test::run_vit({"embed", "--model", model, "--frames", "10", video, "--output", folder / "y.npy"});
+  CHECK(result.exit_code == 1);
+  CHECK(test::contains(result.err, "take fewer"));
+}
