@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]  # tokenizers.py
+
 # The tower's part of config.json, with the defaults of its class in transformers; the width of the language model.
 TOWERS = {
     "qwen2_5_vl_3b": dict(model_type="qwen2_5_vl", prefix="visual.", factor=28, full=[7, 15, 23, 31],
@@ -99,13 +101,14 @@ model_options.vocab_only = True
 vocabulary = llama_cpp.llama_model_load_from_file(VOCABULARY.encode(), model_options)
 options = mtmd_cpp.mtmd_context_params_default()
 options.use_gpu, options.print_timings, options.warmup, options.n_threads = False, False, False, THREADS
-options.image_min_tokens, options.image_max_tokens = 4, 1 << 16
+options.image_min_tokens, options.image_max_tokens = 4, TOKENS  # it reserves memory for the largest
 tower = mtmd_cpp.mtmd_init_from_file(MMPROJ.encode(), vocabulary, options)
 picture = numpy.ascontiguousarray(numpy.load(PICTURE))
 data = picture.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 bitmap = mtmd_cpp.mtmd_bitmap_init(picture.shape[1], picture.shape[0], data)
 words = mtmd_cpp.mtmd_input_text()
 words.text, words.add_special, words.parse_special = mtmd_cpp.mtmd_default_marker(), False, True
+words.text_len = len(words.text)
 chunks = mtmd_cpp.mtmd_input_chunks_init()
 bitmaps = (mtmd_cpp.mtmd_bitmap_p_ctypes * 1)(bitmap)
 assert mtmd_cpp.mtmd_tokenize(tower, chunks, ctypes.byref(words), bitmaps, 1) == 0
@@ -180,7 +183,7 @@ def prepare(options, name):
     for kind in ("f16", "bf16") if options.llama_python else ():
         file = folder / f"mmproj-{kind}.gguf"
         if not file.exists():
-            subprocess.run([options.llama_python, options.llama_source / "convert_hf_to_gguf.py", folder, "--mmproj",
+            subprocess.run([sys.executable, options.llama_source / "convert_hf_to_gguf.py", folder, "--mmproj",
                             "--outtype", kind, "--outfile", file], check=True, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL if not options.verbose else None)
     return folder, vision
