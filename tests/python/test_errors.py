@@ -56,8 +56,9 @@ def test_images(model: vitcpp.Model) -> None:
     for shape in ((8,), (3, 8, 8), (8, 8, 5), (0, 8, 3), ()):
         check(vitcpp.ArgumentError, "shape", lambda shape=shape: model.embed([np.zeros(shape, np.uint8)]))
     check(vitcpp.ArgumentError, "permute(1, 2, 0)", lambda: model.embed(np.zeros((3, 8, 8), np.uint8)))
-    for wrong in (None, object(), {1}, [IMAGES[0], IMAGES[1]]):
+    for wrong in (None, object(), {1}):
         check(vitcpp.ArgumentError, "expected paths", lambda wrong=wrong: model.embed([wrong]))
+    check(vitcpp.ArgumentError, "clip_frames", lambda: model.embed([[IMAGES[0], IMAGES[1]]]))
     for wrong in (str(IMAGES[0]), IMAGES[0], JPEG, np.zeros((8, 8, 3), np.uint8)):
         check(vitcpp.ArgumentError, "iterable", lambda wrong=wrong: model.embed_stream(wrong))
     for wrong in (None, 3.5, object(), {"a": 1}, [[IMAGES[0]]]):
@@ -77,7 +78,7 @@ def test_failures_beside_others(model: vitcpp.Model) -> None:
 def test_pixels(model: vitcpp.Model) -> None:
     for wrong in (
         np.zeros((2, 3, 32, 32)),
-        np.zeros((3, 32, 32), np.float32),
+        np.zeros((32, 32), np.float32),
         np.zeros((2, 4, 32, 32), np.float32),
         np.zeros((0, 3, 32, 32), np.float32),
         "photo.jpg",
