@@ -168,4 +168,5 @@ class Pixels(Inputs):
         for slot, image in zip(self.array, array):
             slot.struct_size = ctypes.sizeof(lib.Input)
             slot.kind, slot.data = _PREPROCESSED, image.ctypes.data
-            slot.height, slot.width, slot.num_frames = *image.shape[1:], image.shape[0] // channels
+            slot.height, slot.width = image.shape[1:]
+            slot.num_frames = image.shape[0] // channels
