@@ -139,7 +139,8 @@ TEST_CASE("nearest rows: most blocks of clustered rows are left out") {
   const PackedRows packed(rows, groups.order(), default_linear());
   std::vector<NearestRow> found(70, {.row = 0, .product = -std::numeric_limits<float>::infinity()});
   // Queries that are rows of the set are as near as can be.
-  GroupSearch search(groups, packed, rows.view().part(100, 70), found, {});
+  Arena memory;
+  GroupSearch search(groups, packed, rows.view().part(100, 70), found, {}, memory);
   search.run();
   CHECK(search.num_compared() < 70 * 4'000 / RowGroups::kBlock / 8);
   for (std::size_t q = 0; q < 70; ++q) CHECK(found[q].row == 100 + q);

@@ -28,18 +28,16 @@ TensorView<const float> gather(TensorView<const float> from, std::span<const std
 }  // namespace
 
 GroupSearch::GroupSearch(const RowGroups& groups, const PackedRows& rows, TensorView<const float> queries,
-                         std::span<NearestRow> out, RowRange left_out)
-    : groups_(groups),
-      rows_(rows),
-      asked_(queries),
-      out_(out),
-      left_out_(left_out),
-      sketches_(Shape{out.size(), RowSketch::kWidth}),
-      centers_(Shape{groups.balls().size(), out.size()}),
-      gathered_(Shape{kQueriesAtOnce, queries.num_columns()}),
-      gathered_sketches_(Shape{kQueriesAtOnce, RowSketch::kWidth}),
-      products_(Shape{kQueriesAtOnce, RowGroups::kGroup}),
-      queries_(out.size()) {}
+                         std::span<NearestRow> out, RowRange left_out, Arena& memory)
+    : groups_(groups), rows_(rows), asked_(queries), out_(out), left_out_(left_out), queries_(out.size()) {
+  memory.lay_out([&](Arena::Taker& take) {
+    sketches_ = take.take<float>(Shape{out.size(), RowSketch::kWidth});
+    centers_ = take.take<float>(Shape{groups.balls().size(), out.size()});
+    gathered_ = take.take<float>(Shape{kQueriesAtOnce, queries.num_columns()});
+    gathered_sketches_ = take.take<float>(Shape{kQueriesAtOnce, RowSketch::kWidth});
+    products_ = take.take<float>(Shape{kQueriesAtOnce, RowGroups::kGroup});
+  });
+}
 
 void GroupSearch::run() {
   compare_centers();
@@ -56,7 +54,7 @@ void GroupSearch::compare_centers() {
   const std::span<const RowGroups::Ball> balls = groups_.balls();
   std::vector<float> nearest(queries_.size(), kInfinity);  // squares of distances without that of the query
   for (std::size_t g = 0; g < balls.size(); ++g) {
-    const float* const products = centers_.view().row(g);
+    const float* const products = centers_.row(g);
     const auto square = static_cast<float>(balls[g].center_square);
     for (std::size_t q = 0; q < queries_.size(); ++q) {
       const float distance = square - 2 * products[q];
@@ -66,7 +64,7 @@ void GroupSearch::compare_centers() {
   std::vector<Candidate> first;
   for (std::size_t q = 0; q < queries_.size(); ++q) {
     Query& query = queries_[q];
-    query.square = square_of(sketches_.view().row(q), RowSketch::kWidth);
+    query.square = square_of(sketches_.row(q), RowSketch::kWidth);
     query.slack =
         RowSketch::slack(asked_.num_columns(), std::sqrt(std::max(query.square, groups_.largest_square())));
     for (std::size_t b = 0; b < kBlocks; ++b)
@@ -91,7 +89,7 @@ void GroupSearch::compare_sketches() {
   const std::span<const RowGroups::Ball> balls = groups_.balls();
   std::vector<std::uint32_t> near(queries_.size());
   for (std::size_t g = 0; g < balls.size(); ++g) {
-    const float* const products = centers_.view().row(g);
+    const float* const products = centers_.row(g);
     std::size_t count = 0;
     for (std::size_t q = 0; q < queries_.size(); ++q) {
       const double distance = square[q] + balls[g].center_square - 2 * static_cast<double>(products[q]);
@@ -111,13 +109,13 @@ void GroupSearch::compare_sketches_of(std::size_t group, std::span<const std::ui
                               RowGroups::kGroup);
   chosen_.clear();
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    if (may_reach(queries[i], largest_of(products_.view().row(i), end - begin)))
+    if (may_reach(queries[i], largest_of(products_.row(i), end - begin)))
       chosen_.push_back(static_cast<std::uint32_t>(i));
   }
   for (std::size_t first = begin; first < end; first += RowGroups::kBlock) {
     const std::size_t count = std::min(RowGroups::kBlock, end - first);
     for (const std::uint32_t i : chosen_) {
-      const float bound = largest_of(products_.view().row(i) + (first - begin), count);
+      const float bound = largest_of(products_.row(i) + (first - begin), count);
       if (may_reach(queries[i], bound))
         candidates_.push_back({.block = static_cast<std::uint32_t>(first / RowGroups::kBlock),
                                .query = queries[i],
@@ -167,7 +165,7 @@ void GroupSearch::compare_block(std::size_t block, std::span<const std::uint32_t
   num_compared_ += queries.size();
   rows_.multiply(gather(asked_, queries, gathered_), begin, end, products_.data(), RowGroups::kGroup);
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    const float* const products = products_.view().row(i);
+    const float* const products = products_.row(i);
     NearestRow& best = out_[queries[i]];
     if (largest_of(products, end - begin) < best.product) continue;
     for (std::size_t place = begin; place < end; ++place) {

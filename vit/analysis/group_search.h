@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "vit/analysis/nearest_rows.h"
+#include "vit/base/arena.h"
 
 namespace vit::internal {
 
@@ -23,9 +24,10 @@ class GroupSearch {
  public:
   static constexpr std::size_t kMostQueries = 512;
 
-  /// `rows` in the order of `groups`; `out` (n) holds no product yet.
+  /// `rows` in the order of `groups`; `out` (n) holds no product yet. `memory` is used while the search
+  /// lives.
   GroupSearch(const RowGroups& groups, const PackedRows& rows, TensorView<const float> queries,
-              std::span<NearestRow> out, RowRange left_out);
+              std::span<NearestRow> out, RowRange left_out, Arena& memory);
   void run();
   /// Products of a query with a block of rows that were computed.
   std::size_t num_compared() const noexcept { return num_compared_; }
@@ -60,11 +62,11 @@ class GroupSearch {
   TensorView<const float> asked_;  // (n, C)
   std::span<NearestRow> out_;
   RowRange left_out_;
-  Tensor<float> sketches_;           // (n, RowSketch::kWidth)
-  Tensor<float> centers_;            // (G, n) products with centers
-  Tensor<float> gathered_;           // rows of queries that are compared together
-  Tensor<float> gathered_sketches_;  // ... or their sketches
-  Tensor<float> products_;
+  TensorView<float> sketches_;           // (n, RowSketch::kWidth)
+  TensorView<float> centers_;            // (G, n) products with centers
+  TensorView<float> gathered_;           // rows of queries that are compared together
+  TensorView<float> gathered_sketches_;  // ... or their sketches
+  TensorView<float> products_;
   std::vector<Query> queries_;  // (n)
   std::vector<Candidate> candidates_;
   std::vector<std::uint32_t> chosen_;  // scratch: those that are compared together

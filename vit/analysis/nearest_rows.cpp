@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "vit/analysis/group_search.h"
+#include "vit/base/arena.h"
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/base/parallel.h"
@@ -72,14 +74,21 @@ void NearestRows::find(TensorView<const float> queries, std::span<NearestRow> ou
   const auto share = ceil_div(out.size(), static_cast<std::size_t>(resolve_threads(threads)));
   const std::size_t at_once =
       groups_ ? std::clamp(share, kQueriesPerTask, GroupSearch::kMostQueries) : kQueriesPerTask;
-  parallel_for_parts(out.size(), at_once, threads, [&](std::size_t first, std::size_t count) {
-    const std::span<NearestRow> found = out.subspan(first, count);
-    std::ranges::fill(found, NearestRow{.row = 0, .product = kNone});
+  // A task has every num_tasks-th query: all have their share of those that need many products, which are
+  // neighbors in an image.
+  const std::size_t num_tasks = ceil_div(out.size(), at_once);
+  parallel_for(num_tasks, threads, [&](std::size_t task, int) {
+    thread_local Arena memory;
+    const TensorView<const float> asked(queries.row(task),
+                                        Shape{ceil_div(out.size() - task, num_tasks), columns},
+                                        num_tasks * queries.row_stride());
+    std::vector<NearestRow> found(asked.num_rows(), {.row = 0, .product = kNone});
     if (groups_) {
-      GroupSearch(*groups_, packed_, queries.part(first, count), found, left_out).run();
+      GroupSearch(*groups_, packed_, asked, found, left_out, memory).run();
     } else {
-      compare_all(packed_, queries.part(first, count), found, left_out);
+      compare_all(packed_, asked, found, left_out);
     }
+    for (std::size_t i = 0; i < found.size(); ++i) out[task + i * num_tasks] = found[i];
   });
   VIT_CHECK(std::ranges::all_of(out, [](const NearestRow& r) { return std::isfinite(r.product); }), kWhere,
             "a row contains numbers that are not finite");

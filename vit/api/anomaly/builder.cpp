@@ -125,7 +125,7 @@ std::size_t AnomalyBuilder::num_images() const noexcept {
 void AnomalyBuilder::add(const ImageOutputs& outputs, const std::string& name) {
   State& s = *state_;
   AnomalyModel& bank = s.bank;
-  const Tensor<float> features = anomaly_features(outputs, bank.options_);
+  const Tensor<float> features = anomaly_features(outputs, bank.options_, s.threads());
   const bool is_new = bank.names_.empty() || bank.names_.back() != name;
   // An image stays in one part, so that all of it can be held out.
   if (is_new && !s.of_image.empty() && s.of_image.size() + features.dim(0) > bank.options_.max_patches)

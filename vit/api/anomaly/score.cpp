@@ -6,6 +6,7 @@
 
 #include "vit/api/anomaly/search.h"
 #include "vit/base/check.h"
+#include "vit/base/parallel.h"
 #include "vit/io/in_quotes.h"
 #include "vit/kernels/kernels.h"
 
@@ -14,16 +15,17 @@ using namespace internal;
 namespace {
 
 constexpr Where kWhere{"anomaly", ErrorKind::argument};
+constexpr std::size_t kPatchesPerTask = 64;
 constexpr std::size_t kNeighborsOfNearest = 9;  // b of PatchCore, as its authors' code has it
 
 /// The mean of `neighborhood` x `neighborhood` patches around each, of (h, w, C); at edges of those that
 /// exist.
-Tensor<float> mean_of_neighbors(TensorView<const float> patches, std::size_t neighborhood) {
+Tensor<float> mean_of_neighbors(TensorView<const float> patches, std::size_t neighborhood, int threads) {
   const std::size_t height = patches.dim(0), width = patches.dim(1), columns = patches.dim(2);
   const std::size_t reach = neighborhood / 2;
   Tensor<float> out(patches.shape());
-  std::vector<double> sum(columns);
-  for (std::size_t y = 0; y < height; ++y) {
+  parallel_for(height, threads, [&](std::size_t y, int) {
+    std::vector<double> sum(columns);
     for (std::size_t x = 0; x < width; ++x) {
       std::ranges::fill(sum, 0.0);
       const std::size_t top = y - std::min(y, reach), bottom = std::min(y + reach, height - 1);
@@ -38,7 +40,7 @@ Tensor<float> mean_of_neighbors(TensorView<const float> patches, std::size_t nei
       float* const to = out.view()[y].row(x);
       for (std::size_t c = 0; c < columns; ++c) to[c] = static_cast<float>(sum[c] / count);
     }
-  }
+  });
   return out;
 }
 
@@ -56,6 +58,14 @@ double dot(const float* a, const float* b, std::size_t count) {
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
   return sum;
+}
+
+/// Writes a row with the length `length` to `to`; zeros stay. False if it is not finite.
+bool scale_to(double length, const float* row, std::size_t count, float* to) {
+  const double own = std::sqrt(dot(row, row, count));
+  const double scale = own > 0 ? length / own : 0.0;
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(scale * static_cast<double>(row[i]));
+  return std::isfinite(own);
 }
 
 /// Of two rows of length 1.
@@ -113,7 +123,7 @@ Request anomaly_request(const AnomalyOptions& options) {
   return request;
 }
 
-Tensor<float> anomaly_features(const ImageOutputs& outputs, const AnomalyOptions& options) {
+Tensor<float> anomaly_features(const ImageOutputs& outputs, const AnomalyOptions& options, int threads) {
   const GridSize grid = outputs.grid();
   const std::size_t num_patches = grid.rows * grid.columns;
   const std::size_t num_layers = std::max<std::size_t>(options.layers.size(), 1);
@@ -122,22 +132,17 @@ Tensor<float> anomaly_features(const ImageOutputs& outputs, const AnomalyOptions
     TensorView<const float> patches = patches_of(outputs, options, l);
     Tensor<float> means;
     if (options.neighborhood > 1) {
-      means = mean_of_neighbors(patches, options.neighborhood);
+      means = mean_of_neighbors(patches, options.neighborhood, threads);
       patches = means;
     }
     const std::size_t columns = patches.num_columns();
     if (features.empty()) features = Tensor<float>(Shape{num_patches, num_layers * columns});
     const double share = 1.0 / std::sqrt(static_cast<double>(num_layers));
-    for (std::size_t p = 0; p < num_patches; ++p) {
-      const float* const from = patches.row(p);
-      const double length = std::sqrt(dot(from, from, columns));
-      VIT_CHECK(std::isfinite(length), kWhere, "the features of patch ", p,
-                " are not finite; damaged pixels or weights?");
-      const double scale = length > 0 ? share / length : 0.0;
-      float* const to = features.view().row(p) + l * columns;
-      for (std::size_t c = 0; c < columns; ++c)
-        to[c] = static_cast<float>(scale * static_cast<double>(from[c]));
-    }
+    parallel_for_parts(num_patches, kPatchesPerTask, threads, [&](std::size_t first, std::size_t count) {
+      for (std::size_t p = first; p < first + count; ++p)
+        VIT_CHECK(scale_to(share, patches.row(p), columns, features.view().row(p) + l * columns), kWhere,
+                  "features of the image are not finite; damaged pixels or weights?");
+    });
   }
   return features;
 }
@@ -170,7 +175,7 @@ Request AnomalyModel::request(const Model& model) const {
 }
 
 AnomalyResult AnomalyModel::score(const ImageOutputs& outputs, int threads) const {
-  return judge(anomaly_features(outputs, options_), outputs.grid(), 0, 0, threads);
+  return judge(anomaly_features(outputs, options_, threads), outputs.grid(), 0, 0, threads);
 }
 
 AnomalyResult AnomalyModel::judge(TensorView<const float> features, GridSize grid, std::size_t skip_begin,

@@ -21,7 +21,7 @@ namespace internal {
 Request anomaly_request(const AnomalyOptions& options);
 /// Patch features (h w, C) of an image as a bank of these options keeps them. Throws Error for numbers that
 /// are not finite.
-Tensor<float> anomaly_features(const ImageOutputs& outputs, const AnomalyOptions& options);
+Tensor<float> anomaly_features(const ImageOutputs& outputs, const AnomalyOptions& options, int threads);
 /// Whether a patch lies on the foreground side of `background` (2, C); all do without one.
 bool is_foreground(std::span<const float> patch, TensorView<const float> background);
 /// Scores an image by its distances (P); `patches` (m, C) without the rows in `left_out` are the bank,
