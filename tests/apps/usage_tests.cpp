@@ -190,6 +190,40 @@ TEST_CASE("apps: results do not replace the files they come from") {
   }
 }
 
+TEST_CASE("apps: results in a folder, and pages, keep the files that are read") {
+  const TestFolder folder;
+  write_picture(folder / "in/a.png", 30, 30, 1);  // the content decides, it is a PPM
+  write_picture(folder / "in/b.png", 30, 30, 2);
+  std::filesystem::create_symlink(folder / "in", folder / "same");
+  const std::string bank = folder / "bank.safetensors", in = folder / "in",
+                    model = golden_model("rope-axial");
+  write_text(folder / "names.txt", "one\ntwo\n");
+  REQUIRE(run_vit({"anomaly", "fit", "--model", model, in, "-o", bank}).exit_code == 0);
+  const auto files = [&] {
+    std::string all;
+    for (const char* name : {"in/a.png", "in/b.png", "names.txt", "bank.safetensors"})
+      all += read_text(folder / name);
+    return all;
+  };
+  const std::string before = files();
+  const std::vector<std::vector<std::string>> commands{
+      {"show", "--model", model, "--what", "pca", "--output", folder / "same"},
+      {"anomaly", "score", bank, "--maps", folder / "same"},
+      {"anomaly", "score", bank, "--html", bank},
+      {"depth", "--model", golden_model("../dense/hf-depth-anything"), "--output", (folder / "same") + "/"},
+      {"classify", "--model", golden_model("hf-clip"), "--classes-file", folder / "names.txt", "--html",
+       folder / "names.txt"}};
+  for (std::vector<std::string> command : commands) {
+    CAPTURE(command.front());
+    command.push_back(in);
+    const RunResult result = run_vit(command);
+    CAPTURE(result.err);
+    CHECK(result.exit_code != 0);
+    CHECK((contains(result.err, "would replace the input") || contains(result.err, "is read by this run")));
+    CHECK(files() == before);
+  }
+}
+
 TEST_CASE("apps: a mistyped option is named, not the one that is missing for it") {
   CHECK(contains(run_vit({"classify", "--bogus"}).err, "--bogus"));
   CHECK(contains(run_vit(with_model("embed", {"--outptu", "x.npz", "a.png"})).err, "--outptu"));

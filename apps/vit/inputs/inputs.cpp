@@ -281,16 +281,38 @@ std::size_t Shard::end(std::size_t size) const {
   return begin(size) + size / count + (index < size % count ? 1 : 0);
 }
 
+InputFiles::InputFiles(std::span<const Input> inputs) : inputs_(inputs) {
+  const std::string* former = nullptr;  // many inputs may share one file
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (former != nullptr && *former == inputs[i].path) continue;
+    former = &inputs[i].path;
+    struct stat found {};
+    if (::stat(inputs[i].path.c_str(), &found) == 0)
+      files_.push_back({.device = found.st_dev, .number = found.st_ino, .input = i});
+  }
+  std::ranges::sort(files_);
+}
+
+const Input* InputFiles::find(const fs::path& output) const {
+  struct stat found {};
+  if (::stat(output.c_str(), &found) != 0) return nullptr;
+  const auto at =
+      std::ranges::lower_bound(files_, File{.device = found.st_dev, .number = found.st_ino, .input = 0});
+  const bool is_input = at != files_.end() && at->device == found.st_dev && at->number == found.st_ino;
+  return is_input ? &inputs_[at->input] : nullptr;
+}
+
+void InputFiles::check_kept(const fs::path& output) const {
+  const Input* const input = find(output);
+  VIT_CHECK(input == nullptr, Where("write", ErrorKind::argument), output.string(),
+            ": it would replace the input ", input->name, "; name another folder");
+}
+
 void check_no_input(const fs::path& output, std::span<const Input> inputs) {
   std::error_code error;
   if (!fs::exists(output, error)) return;
-  const std::string* former = nullptr;  // many inputs may share one file
-  for (const Input& input : inputs) {
-    if (former != nullptr && *former == input.path) continue;
-    former = &input.path;
-    if (fs::equivalent(input.path, output, error))
-      fail_usage("--output: ", output.string(), " is the input ", input.name, "; name another file");
-  }
+  if (const Input* const input = InputFiles(inputs).find(output))
+    fail_usage("--output: ", output.string(), " is the input ", input->name, "; name another file");
 }
 
 const char* left_by_others(std::string_view name) {

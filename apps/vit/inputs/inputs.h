@@ -2,7 +2,9 @@
 // the stream.
 #pragma once
 
+#include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <istream>
 #include <memory>
@@ -76,6 +78,28 @@ void take_shard(std::vector<T>& items, const Shard& shard) {
 inline void take_shard(InputList& list, const Shard& shard) {
   take_shard(list.inputs, shard);
 }
+
+/// The files of inputs, which results must not replace.
+class InputFiles {
+ public:
+  /// `inputs` must outlive this.
+  explicit InputFiles(std::span<const Input> inputs);
+
+  /// The input whose file `output` leads to, by whatever path; null if there is none.
+  const Input* find(const std::filesystem::path& output) const;
+  /// Throws Error naming the input if there is one.
+  void check_kept(const std::filesystem::path& output) const;
+
+ private:
+  struct File {
+    std::uintmax_t device = 0, number = 0;  // of the file's node
+    std::size_t input = 0;
+
+    auto operator<=>(const File&) const = default;
+  };
+  std::span<const Input> inputs_;
+  std::vector<File> files_;  // sorted
+};
 
 /// Throws UsageError if `output` leads to the file of an input, which the results would replace.
 void check_no_input(const std::filesystem::path& output, std::span<const Input> inputs);

@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <iostream>
+#include <system_error>
 #include <utility>
 
 #include "apps/vit/inputs/clips.h"
+#include "apps/vit/options/usage_error.h"
 #include "apps/vit/run/interrupt.h"
 
 namespace vit::app {
 namespace {
+
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code error;  // no such file
+  return std::filesystem::is_regular_file(a, error) && std::filesystem::equivalent(a, b, error);
+}
 
 InputList list_of(const ImageJob& job) {
   const bool are_clips = job.common.model_options.clip_frames > 0;
@@ -19,6 +26,10 @@ InputList list_of(const ImageJob& job) {
     if (path.empty()) continue;
     check_no_input(path, list.inputs);
     check_no_weights(path, job.common);
+    for (const std::filesystem::path& other : job.reads) {
+      if (!other.empty() && is_same_file(path, other))
+        fail_usage("--output: ", path.string(), " is read by this run; name another file");
+    }
   }
   if (job.shard) take_shard(list, *job.shard);
   return list;

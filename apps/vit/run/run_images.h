@@ -21,7 +21,7 @@ struct ImageJob {
   std::function<InputList()> list{};            // if the inputs are listed in another way
   std::optional<Shard> shard{};                 // the part of the inputs that is run
   std::vector<std::filesystem::path> reads{};   // in addition to inputs and model
-  std::vector<std::filesystem::path> writes{};  // which replace no input and no weight file
+  std::vector<std::filesystem::path> writes{};  // which replace no file that is read
   Digests digests = Digests::none;
   bool takes_failures = false;  // consume() is called for failed inputs too, without outputs
 };

@@ -14,8 +14,8 @@
 #include "apps/vit/outputs/result_writer.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -132,59 +132,87 @@ double unseen_share(const Preprocessor& preprocessor, ImageSize size) {
                      static_cast<double>(size.height));
 }
 
+/// The state of a run.
+class Fitting {
+ public:
+  explicit Fitting(AnomalyCommandOptions& options) : options_(options) {
+    std::error_code error;
+    if (fs::exists(options.output, error)) existing_ = load_bank(options.output, options.common);
+  }
+
+  InputList list() {
+    InputList list = list_inputs(options_.inputs, std::cin);
+    if (!existing_) return list;
+    if (const std::size_t num_known = remove_known(list, *existing_); num_known != 0)
+      list.notes.push_back({"", text("images that the bank has already are left out: ", num_known)});
+    return list;
+  }
+
+  Request load(ImageRun& run) {
+    const Model& model = *run.load();
+    const InputSize& size = options_.common.session.input_size;
+    const int threads = options_.common.session.threads;
+    builder_ = existing_ ? AnomalyBuilder::resume(model, size, *std::exchange(existing_, {}), threads)
+                         : AnomalyBuilder(model, size, library_options(options_, model));
+    if (options_.rotations) rotations_.emplace(run, options_.common);
+    return builder_->request();
+  }
+
+  std::string add(ImageRun& run, const StreamedImage& image) {
+    const Input& input = run.inputs()[image.index];
+    return failure_of([&] {
+      builder_->add(*image.outputs, input.name);
+      if (rotations_) rotations_->add_to(*builder_, input);
+      if (!input.pixels) unseen_ = std::max(unseen_, unseen_share(run.preprocessor(), image.size));
+    });
+  }
+
+  int finish(ImageRun& run) {
+    run.progress().finish("");
+    const bool has_only_bad = builder_->num_images() == 0 && run.progress().num_failed() > 0;
+    if (interrupted() || has_only_bad) return 0;
+    VIT_CHECK(builder_->num_images() > 0, "anomaly fit", options_.inputs.front(), ": no good image");
+    if (unseen_ > 0.02 && !options_.common.quiet)
+      print_failure("", text("the crop leaves out up to ", percent(unseen_),
+                             " of an image, where no defect is found; --size native keeps all of it"));
+    release_interrupts();  // nothing is lost until the bank is written
+    AnomalyModel bank = builder_->build();
+    bank.set_source(model_source(options_.common));
+    if (options_.threshold) bank.set_threshold(static_cast<float>(*options_.threshold));
+    hold_interrupts();
+    bank.save(options_.output);
+    if (!bank.threshold())
+      print_failure("",
+                    "one good image: none is left to hold out, so the bank has no threshold; give "
+                    "--threshold or more images");
+    print_result(options_.format == PrintFormat::json ? as_json(bank, run.progress().num_failed())
+                                                      : as_text(bank, options_.output));
+    return 0;
+  }
+
+ private:
+  AnomalyCommandOptions& options_;
+  std::optional<AnomalyModel> existing_;  // until it is in the builder
+  std::optional<AnomalyBuilder> builder_;
+  std::optional<Rotations> rotations_;
+  double unseen_ = 0;  // the largest share of an image outside the crop
+};
+
 }  // namespace
 
 int fit_anomalies(AnomalyCommandOptions& options) {
   constexpr std::array kBankFormats{ResultFormat::safetensors};
   result_format(options.output, kBankFormats);
   check_output_place(options.output);
-  std::optional<AnomalyModel> existing;
-  std::error_code error;
-  if (fs::exists(options.output, error)) existing = load_bank(options.output, options.common);
-  check_no_weights(options.output, options.common);
-  InputList list = list_inputs(options.inputs, std::cin);
-  const std::size_t num_known = existing ? remove_known(list, *existing) : 0;
-  confine(options.common, list.inputs, {}, {options.output});
-  ImageRun run("anomaly fit", options.common);
-  const InputSize& size = options.common.session.input_size;
-  AnomalyBuilder builder =
-      existing
-          ? AnomalyBuilder::resume(run.model(), size, std::move(*existing), options.common.session.threads)
-          : AnomalyBuilder(run.model(), size, library_options(options, run.model()));
-  run.start(std::move(list));
-  if (num_known != 0 && !options.common.quiet)
-    print_failure("", text("images that the bank has already are left out: ", num_known));
-  std::optional<Rotations> rotations;
-  if (options.rotations) rotations.emplace(run, options.common);
-  double unseen = 0;
-  run.for_each_sized(builder.request(), [&](const StreamedImage& image) {
-    const Input& input = run.inputs()[image.index];
-    return failure_of([&] {
-      builder.add(*image.outputs, input.name);
-      if (rotations) rotations->add_to(builder, input);
-      if (!input.pixels) unseen = std::max(unseen, unseen_share(run.preprocessor(), image.size));
-    });
-  });
-  if (interrupted()) return run.finish();
-  run.progress().finish("");
-  if (builder.num_images() == 0 && run.progress().num_failed() > 0) return exit_code(run.progress());
-  VIT_CHECK(builder.num_images() > 0, "anomaly fit", options.inputs.front(), ": no good image");
-  if (unseen > 0.02 && !options.common.quiet)
-    print_failure("", text("the crop leaves out up to ", percent(unseen),
-                           " of an image, where no defect is found; --size native keeps all of it"));
-  release_interrupts();  // nothing is lost until the bank is written
-  AnomalyModel bank = builder.build();
-  bank.set_source(model_source(options.common));
-  if (options.threshold) bank.set_threshold(static_cast<float>(*options.threshold));
-  hold_interrupts();
-  bank.save(options.output);
-  if (!bank.threshold())
-    print_failure("",
-                  "one good image: none is left to hold out, so the bank has no threshold; give --threshold "
-                  "or more images");
-  print_result(options.format == PrintFormat::json ? as_json(bank, run.progress().num_failed())
-                                                   : as_text(bank, options.output));
-  return exit_code(run.progress());
+  Fitting work(options);
+  return run_images(
+      {.name = "anomaly fit",
+       .common = options.common,
+       .list = [&] { return work.list(); },
+       .writes = {options.output}},
+      [&](ImageRun& run) { return work.load(run); },
+      [&](ImageRun& run, const StreamedImage& image) { return work.add(run, image); },
+      [&](ImageRun& run) { return work.finish(run); });
 }
 
 }  // namespace vit::app

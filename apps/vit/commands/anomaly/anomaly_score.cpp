@@ -11,10 +11,11 @@
 #include "apps/vit/commands/show/patch_layout.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/video.h"
+#include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -44,19 +45,85 @@ std::string as_text(const std::string& file, const AnomalyResult& result) {
          printable(file) + "\n";
 }
 
-/// Prints results, and keeps what the page and the maps show.
-class Results {
+/// The state of a run.
+class Scoring {
  public:
-  Results(const AnomalyCommandOptions& options, const AnomalyModel& bank, const Model& model)
-      : options_(options), bank_(bank), patch_size_(model.config().patch_size) {
-    if (!options.maps.empty()) maps_.emplace(options.maps, options.map_formats);
+  explicit Scoring(AnomalyCommandOptions& options)
+      : options_(options), bank_(load_bank(options.bank, options.common)) {
+    std::ranges::copy_if(options.inputs, std::back_inserter(videos_), has_video_extension);
+    std::erase_if(options.inputs, has_video_extension);
   }
 
-  /// `source`: makes the image where an overlay needs it.
-  void add(const std::string& name, const ImageOutputs& outputs, ImageSize size, const SourceMap& map,
-           const std::function<Image()>& source) {
+  /// The bank and the videos.
+  std::vector<std::filesystem::path> other_files() const {
+    std::vector<std::filesystem::path> files(videos_.begin(), videos_.end());
+    files.push_back(options_.bank);
+    return files;
+  }
+
+  /// Images; videos follow them, also where a part of all is taken.
+  InputList list() {
+    InputList list = list_inputs(options_.inputs, std::cin);
+    if (!options_.shard) return list;
+    const std::size_t num_images = list.inputs.size(), size = num_images + videos_.size();
+    const std::size_t begin = options_.shard->begin(size), end = options_.shard->end(size);
+    keep(list.inputs, std::min(begin, num_images), std::min(end, num_images));
+    keep(videos_, std::max(begin, num_images) - num_images, std::max(end, num_images) - num_images);
+    return list;
+  }
+
+  Request load(ImageRun& run) {
+    const Model& model = *run.load();
+    patch_size_ = model.config().patch_size;
+    request_ = bank_.request(model);
+    if (!options_.maps.empty()) maps_.emplace(options_.maps, options_.map_formats, run.inputs());
+    return request_;
+  }
+
+  std::string add(ImageRun& run, const StreamedImage& image) {
+    const Input& input = run.inputs()[image.index];
+    run.progress().clear();
+    const SourceMap map = input.pixels ? SourceMap{} : run.preprocessor().source_map(image.size);
+    return failure_of([&] {
+      judge(input.name, *image.outputs, image.size, map,
+            [&] { return image_of_input(input, run.preprocessor()); });
+    });
+  }
+
+  /// Scores the videos, and writes the page, the highest score first.
+  int finish(ImageRun& run) {
+    for (const std::string& video : videos_) {
+      if (interrupted()) break;
+      const std::string failure = failure_of([&] { add_video(video, run); });
+      if (!failure.empty()) run.progress().add_failed(video, failure);
+    }
+    run.progress().finish("");
+    if (options_.html.empty()) return 0;
+    std::ranges::stable_sort(items_, std::greater{}, [](const PageItem& item) { return *item.score; });
+    HtmlPage page{.title = "vit anomaly score", .facts = {count_of(items_.size(), "image")}};
+    if (const std::optional<float> used = threshold()) page.facts.push_back(text("threshold ", *used));
+    page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items_)});
+    write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
+    return 0;
+  }
+
+ private:
+  template <typename T>
+  static void keep(std::vector<T>& list, std::size_t begin, std::size_t end) {
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(end), list.end());
+    list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(begin));
+  }
+
+  std::optional<float> threshold() const {
+    return options_.threshold ? std::optional(static_cast<float>(*options_.threshold)) : bank_.threshold();
+  }
+
+  /// Prints a result and keeps what the page and the maps show. `source` makes the image where an overlay
+  /// needs it.
+  void judge(const std::string& name, const ImageOutputs& outputs, ImageSize size, const SourceMap& map,
+             const std::function<Image()>& source) {
     AnomalyResult result = bank_.score(outputs, options_.common.session.threads);
-    if (options_.threshold) result.threshold = static_cast<float>(*options_.threshold);
+    result.threshold = threshold();
     if (maps_) {
       const Tensor<float> pixels = anomaly_map(result.distances, size, map, patch_size_, options_.sigma);
       // the threshold has the color in the middle, so that pictures can be compared
@@ -75,72 +142,43 @@ class Results {
     }
   }
 
-  /// The page, the highest score first.
-  void write_page(std::span<const Input> inputs, std::optional<float> threshold) {
-    std::ranges::stable_sort(items_, std::greater{}, [](const PageItem& item) { return *item.score; });
-    HtmlPage page{.title = "vit anomaly score", .facts = {count_of(items_.size(), "image")}};
-    if (threshold) page.facts.push_back(text("threshold ", *threshold));
-    page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items_)});
-    write_run_page(options_.html, std::move(page), inputs, options_.common);
+  /// The frames of a video, named VIDEO[0], VIDEO[1], ...
+  void add_video(const std::string& path, const ImageRun& run) {
+    Video video(path);
+    Session session(run.model_pointer(), options_.common.session);
+    Outputs outputs;
+    Image frame;
+    const std::size_t max_pixels = options_.common.model_options.max_pixels;
+    for (std::size_t i = 0; !interrupted() && video.read(frame, max_pixels); ++i) {
+      session.run(frame, request_, outputs);
+      judge(text(path, "[", i, "]"), outputs[0], frame.size(),
+            session.preprocessor().source_map(frame.size()), [&] { return to_rgb(frame); });
+    }
   }
 
- private:
-  const AnomalyCommandOptions& options_;
-  const AnomalyModel& bank_;
-  std::size_t patch_size_;
-  std::optional<MapFolder> maps_;
+  AnomalyCommandOptions& options_;
+  const AnomalyModel bank_;
+  std::vector<std::string> videos_;
+  Request request_;
+  std::size_t patch_size_ = 0;
+  std::optional<AnomalyMaps> maps_;
   std::vector<PageItem> items_;
 };
-
-/// The frames of a video, named VIDEO[0], VIDEO[1], ...
-void score_video(const std::string& path, const AnomalyCommandOptions& options, const AnomalyModel& bank,
-                 const ImageRun& run, Results& results) {
-  Video video(path);
-  Session session(run.model_pointer(), options.common.session);
-  const Request request = bank.request(run.model());
-  Outputs outputs;
-  Image frame;
-  for (std::size_t i = 0; !interrupted() && video.read(frame, options.common.model_options.max_pixels); ++i) {
-    session.run(frame, request, outputs);
-    results.add(text(path, "[", i, "]"), outputs[0], frame.size(),
-                session.preprocessor().source_map(frame.size()), [&] { return to_rgb(frame); });
-  }
-}
 
 }  // namespace
 
 int score_anomalies(AnomalyCommandOptions& options) {
-  const AnomalyModel bank = load_bank(options.bank, options.common);
-  std::vector<std::string> videos;
-  std::ranges::copy_if(options.inputs, std::back_inserter(videos), has_video_extension);
-  std::erase_if(options.inputs, has_video_extension);
-  InputList list = list_inputs(options.inputs, std::cin);
-  if (options.shard) take_shard(list, *options.shard);
-  std::vector<std::filesystem::path> others(videos.begin(), videos.end());
-  others.push_back(options.bank);
-  confine(options.common, list.inputs, std::move(others), {options.maps, options.html});
-  ImageRun run("anomaly score", options.common);
-  const Request request = bank.request(run.model());
-  check_html(options.html, list.inputs, options.common);
-  Results results(options, bank, run.model());
-  run.start(std::move(list));
-  run.for_each_sized(request, [&](const StreamedImage& image) {
-    const Input& input = run.inputs()[image.index];
-    run.progress().clear();
-    const SourceMap map = input.pixels ? SourceMap{} : run.preprocessor().source_map(image.size);
-    return failure_of([&] {
-      results.add(input.name, *image.outputs, image.size, map,
-                  [&] { return image_of_input(input, run.preprocessor()); });
-    });
-  });
-  for (const std::string& video : videos) {
-    if (interrupted()) break;
-    const std::string failure = failure_of([&] { score_video(video, options, bank, run, results); });
-    if (!failure.empty()) run.progress().add_failed(video, failure);
-  }
-  const int code = run.finish();
-  if (!options.html.empty()) results.write_page(run.inputs(), bank.threshold());
-  return code;
+  if (!options.html.empty()) check_output_place(options.html);
+  Scoring work(options);
+  return run_images(
+      {.name = "anomaly score",
+       .common = options.common,
+       .list = [&] { return work.list(); },
+       .reads = work.other_files(),
+       .writes = {options.maps, options.html}},
+      [&](ImageRun& run) { return work.load(run); },
+      [&](ImageRun& run, const StreamedImage& image) { return work.add(run, image); },
+      [&](ImageRun& run) { return work.finish(run); });
 }
 
 }  // namespace vit::app

@@ -20,8 +20,8 @@ std::string parse_map_format(const std::string& value) {
   return value;
 }
 
-MapFolder::MapFolder(fs::path folder, std::vector<std::string> formats)
-    : folder_(std::move(folder)), formats_(std::move(formats)) {
+AnomalyMaps::AnomalyMaps(fs::path folder, std::vector<std::string> formats, std::span<const Input> inputs)
+    : folder_(std::move(folder)), inputs_(inputs), formats_(std::move(formats)) {
   if (formats_.empty()) formats_ = {"npy", "color", "overlay"};
   if (has("color") || has("overlay")) check_can_draw();
   std::error_code error;
@@ -30,12 +30,18 @@ MapFolder::MapFolder(fs::path folder, std::vector<std::string> formats)
             ": no such folder, and it cannot be made");
 }
 
-bool MapFolder::has(std::string_view format) const {
+bool AnomalyMaps::has(std::string_view format) const {
   return std::ranges::find(formats_, format) != formats_.end();
 }
 
-void MapFolder::write(const std::string& input_name, TensorView<const float> map, double scale,
-                      const Image& source) {
+fs::path AnomalyMaps::path_of(const std::string& name) const {
+  const fs::path path = folder_ / name;
+  inputs_.check_kept(path);
+  return path;
+}
+
+void AnomalyMaps::write(const std::string& input_name, TensorView<const float> map, double scale,
+                        const Image& source) {
   std::string stem = fs::path(input_name).filename().string();
   if (const std::size_t dot = stem.rfind('.'); dot != std::string::npos && dot != 0 && !stem.ends_with(']'))
     stem.resize(dot);
@@ -44,13 +50,13 @@ void MapFolder::write(const std::string& input_name, TensorView<const float> map
   if (has("npy")) {
     const std::array<std::size_t, 2> shape{map.dim(0), map.dim(1)};
     const std::string header = npy_header("<f4", shape);
-    internal::AtomicFile file(folder_ / (stem + ".npy"), "write maps");
+    internal::AtomicFile file(path_of(stem + ".npy"), "write maps");
     file.write(std::as_bytes(std::span(header)));
     file.write(std::as_bytes(map.flat()));
     file.commit();
   }
-  if (has("color")) write_png(folder_ / (stem + ".png"), draw_colors(map, 0, scale, nullptr));
-  if (has("overlay")) write_png(folder_ / (stem + "-overlay.png"), draw_colors(map, 0, scale, &source));
+  if (has("color")) write_png(path_of(stem + ".png"), draw_colors(map, 0, scale, nullptr));
+  if (has("overlay")) write_png(path_of(stem + "-overlay.png"), draw_colors(map, 0, scale, &source));
 }
 
 }  // namespace vit::app

@@ -180,11 +180,24 @@ void DenseRun::open_output() {
     endings.emplace_back(format.ending);
     words += (words.empty() ? "" : ",") + std::string(format.word);
   }
+  check_inputs_stay(endings);
   facts_.emplace_back("formats", words);
   const std::vector<std::string> features{job_.name};
   folder_.emplace(options.output, std::move(endings),
                   RunFacts{.model = run_model(options.common, model(), features), .others = facts_},
                   options.resume);
+}
+
+void DenseRun::check_inputs_stay(std::span<const std::string> endings) const {
+  const InputFiles inputs(run_->inputs());
+  for (const std::filesystem::path& name : names_) {
+    for (const std::string& ending : endings) {
+      const std::filesystem::path path = job_.options.output / (name.string() + ending);
+      if (const Input* const input = inputs.find(path))
+        fail_usage("--output: ", path.string(), " would replace the input ", input->name,
+                   "; name another folder");
+    }
+  }
 }
 
 void DenseRun::skip_done(InputList& list) {

@@ -107,6 +107,8 @@ class DenseRun {
   void choose_formats();
   void take_inputs(InputList& list);
   void open_output();
+  /// Throws UsageError if a result would replace the file of an input.
+  void check_inputs_stay(std::span<const std::string> endings) const;
   void skip_done(InputList& list);
   int finish(ImageRun& run);
 

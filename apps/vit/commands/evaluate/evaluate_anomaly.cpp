@@ -12,8 +12,8 @@
 #include "apps/vit/inputs/class_folders.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/analysis/detection.h"
 #include "vit/base/check.h"
 
@@ -27,17 +27,16 @@ constexpr const char* kGood = "good";
 constexpr double kProLimit = 0.3;  // as Bergmann et al. 2021
 constexpr double kSigma = 4.0;     // of maps, as in `vit anomaly score`
 
-/// Images of a test set; kinds[i] is the folder of list.inputs[i].
+/// Images of a test set; kinds[i] is the folder of image i.
 struct TestSet {
   InputList list;
   std::vector<std::string> kinds;
   fs::path masks;  // ground_truth/, if it exists
 
-  bool is_defective(std::size_t index) const { return kinds[index] != kGood; }
   /// The mask of an image of a defect: NAME_mask.png or NAME.png. Throws Error if neither is there.
-  fs::path mask_of(std::size_t index) const {
-    const fs::path folder = masks / kinds[index];
-    const std::string stem = fs::path(list.inputs[index].path).stem().string();
+  fs::path mask_of(const Input& image, const std::string& kind) const {
+    const fs::path folder = masks / kind;
+    const std::string stem = fs::path(image.path).stem().string();
     std::error_code error;
     for (const char* ending : {"_mask.png", ".png"}) {
       if (fs::exists(folder / (stem + ending), error)) return folder / (stem + ending);
@@ -120,37 +119,10 @@ std::string as_text(const ordered_json& result) {
   return out;
 }
 
-}  // namespace
-
-int evaluate_anomaly(const AnomalyEvaluation& evaluation, CommonOptions common) {
-  const AnomalyModel bank = load_bank(evaluation.bank, common);
-  const double limit = evaluation.limit.value_or(kProLimit);
-  TestSet set = read_test_set(evaluation.folder);
-  confine(common, set.list.inputs, {evaluation.bank, set.masks}, {});
-  ImageRun run("evaluate", common);
-  const Request request = bank.request(run.model());
-  run.start(std::move(set.list));
-  set.list.inputs = run.inputs();  // for the names of masks
-  Scores found;
-  run.for_each_sized(request, [&](const StreamedImage& image) {
-    return failure_of([&] {
-      const AnomalyResult result = bank.score(*image.outputs, common.session.threads);
-      if (!set.masks.empty()) {
-        const Tensor<float> map =
-            anomaly_map(result.distances, image.size, run.preprocessor().source_map(image.size),
-                        run.model().config().patch_size, kSigma);
-        Tensor<std::uint8_t> mask;
-        if (set.is_defective(image.index)) mask = read_mask(set.mask_of(image.index), image.size);
-        found.pixels.add(map, mask);
-      }
-      found.scores.push_back(result.score);
-      found.is_defective.push_back(set.is_defective(image.index));
-      found.kinds.push_back(set.kinds[image.index]);
-    });
-  });
-  run.progress().finish("");
-  if (interrupted()) return exit_code(run.progress());
+ordered_json json_of(Scores& found, const AnomalyEvaluation& evaluation, const AnomalyModel& bank,
+                     const Progress& progress) {
   const auto num_defective = std::ranges::count(found.is_defective, 1);
+  const double limit = evaluation.limit.value_or(kProLimit);
   VIT_CHECK(num_defective > 0 && static_cast<std::size_t>(num_defective) < found.scores.size(), "evaluate",
             evaluation.folder.string(),
             ": images in good/ and in at least one folder of a defect are required, found ",
@@ -161,16 +133,55 @@ int evaluate_anomaly(const AnomalyEvaluation& evaluation, CommonOptions common) 
                       {"pixel_auroc", nullptr},
                       {"pro", nullptr},
                       {"pro_limit", limit},
-                      {"failed", run.progress().num_failed()},
-                      {"seconds", run.progress().seconds()},
+                      {"failed", progress.num_failed()},
+                      {"seconds", progress.seconds()},
                       {"kinds", found.kinds_json(bank.threshold())}};
   if (found.pixels.num_regions() > 0) {
     result["pixel_auroc"] = found.pixels.roc_auc();
     result["pro"] = found.pixels.per_region_overlap(limit);
   }
-  print_result(evaluation.as_json ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
-                                  : as_text(result));
-  return exit_code(run.progress());
+  return result;
+}
+
+}  // namespace
+
+int evaluate_anomaly(const AnomalyEvaluation& evaluation, CommonOptions common) {
+  const AnomalyModel bank = load_bank(evaluation.bank, common);
+  TestSet set = read_test_set(evaluation.folder);
+  Scores found;
+  const auto add = [&](ImageRun& run, const StreamedImage& image) {
+    return failure_of([&] {
+      const AnomalyResult result = bank.score(*image.outputs, common.session.threads);
+      const bool is_defective = set.kinds[image.index] != kGood;
+      if (!set.masks.empty()) {
+        const Tensor<float> map =
+            anomaly_map(result.distances, image.size, run.preprocessor().source_map(image.size),
+                        run.model().config().patch_size, kSigma);
+        Tensor<std::uint8_t> mask;
+        if (is_defective)
+          mask = read_mask(set.mask_of(run.inputs()[image.index], set.kinds[image.index]), image.size);
+        found.pixels.add(map, mask);
+      }
+      found.scores.push_back(result.score);
+      found.is_defective.push_back(is_defective);
+      found.kinds.push_back(set.kinds[image.index]);
+    });
+  };
+  const auto finish = [&](ImageRun& run) {
+    run.progress().finish("");
+    if (interrupted()) return 0;
+    const ordered_json result = json_of(found, evaluation, bank, run.progress());
+    print_result(evaluation.as_json
+                     ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
+                     : as_text(result));
+    return 0;
+  };
+  return run_images(
+      {.name = "evaluate",
+       .common = common,
+       .list = [&] { return std::move(set.list); },
+       .reads = {evaluation.bank, set.masks}},
+      [&](ImageRun& run) { return bank.request(*run.load()); }, add, finish);
 }
 
 }  // namespace vit::app

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "apps/vit/commands/show/drawing.h"
-#include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/png_file.h"
@@ -24,7 +23,7 @@ std::size_t edge_for(std::size_t num_pictures) {
 
 }  // namespace
 
-PictureSink::PictureSink(std::filesystem::path path, std::size_t num_pictures)
+PictureSink::PictureSink(std::filesystem::path path, std::size_t num_pictures, std::span<const Input> inputs)
     : path_(std::move(path)), num_expected_(num_pictures) {
   if (!is_used()) return;
   check_can_draw();
@@ -43,6 +42,7 @@ PictureSink::PictureSink(std::filesystem::path path, std::size_t num_pictures)
   std::filesystem::create_directories(path_, error);
   VIT_CHECK(!error, "write", path_.string(), ": the folder cannot be created: ", error.message());
   check_output_place(path_ / "picture.png");
+  inputs_.emplace(inputs);
 }
 
 std::filesystem::path PictureSink::file_for(const std::string& input_name) {
@@ -60,7 +60,11 @@ std::filesystem::path PictureSink::file_for(const std::string& input_name) {
 
 void PictureSink::add(const std::string& input_name, Image picture) {
   ++num_pictures_;
-  if (is_folder_) return write_png(file_for(input_name), picture);
+  if (is_folder_) {
+    const std::filesystem::path path = file_for(input_name);
+    inputs_->check_kept(path);
+    return write_png(path, picture);
+  }
   sheet_.push_back(std::move(picture));
 }
 

@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "apps/vit/inputs/inputs.h"
 #include "vit/image/image.h"
 
 namespace vit::app {
@@ -16,8 +19,8 @@ class PictureSink {
  public:
   /// A path that ends in .png is one file for all of `num_pictures`, any other a folder, which is created;
   /// "" = nothing is drawn. Throws UsageError for the extension of another image format, Error if nothing
-  /// can be written there.
-  PictureSink(std::filesystem::path path, std::size_t num_pictures);
+  /// can be written there. `inputs` must outlive this.
+  PictureSink(std::filesystem::path path, std::size_t num_pictures, std::span<const Input> inputs);
 
   bool is_used() const { return !path_.empty(); }
   /// Longest edge of a panel that suits the number of pictures.
@@ -25,7 +28,8 @@ class PictureSink {
   /// Whether pictures share a file, and with it the caption.
   bool is_sheet() const { return !is_folder_ && num_expected_ > 1; }
   void set_sheet_caption(std::vector<std::string> lines) { caption_ = std::move(lines); }
-  /// Takes the picture of an input; in a folder the file is named after it.
+  /// Takes the picture of an input; in a folder the file is named after it. Throws Error where that is the
+  /// file of an input.
   void add(const std::string& input_name, Image picture);
   /// Writes the sheet.
   void finish();
@@ -37,6 +41,7 @@ class PictureSink {
   std::filesystem::path file_for(const std::string& input_name);
 
   std::filesystem::path path_;
+  std::optional<InputFiles> inputs_;  // of a folder
   bool is_folder_ = false;
   std::size_t num_expected_ = 0;
   std::size_t max_edge_ = 0;

@@ -30,7 +30,7 @@ Show::Show(const ShowOptions& options, std::vector<Input> inputs, PatchRun& run,
       layer_(resolve_layer(options, run.model().config())),
       patch_output_(patch_output(layer_, run.model().config())),
       numbers_(options.data),
-      sink_(options.output, *options.what == What::match ? 1 : inputs_.size()) {
+      sink_(options.output, *options.what == What::match ? 1 : inputs_.size(), inputs_) {
   if (is_drawn()) check_can_draw();
   if (*options_.what == What::attention) check_attention();
 }
