@@ -25,13 +25,16 @@ from ._errors import (
 if TYPE_CHECKING:
     from . import position as position
     from ._dense import BoxEdges as BoxEdges, Depth as Depth, Detection as Detection, Pose as Pose, Segment as Segment
-    from ._anomaly import AnomalyModel as AnomalyModel
-    from ._model import Model as Model, Precision as Precision
+    from ._anomaly import AnomalyModel as AnomalyModel, AnomalyResult as AnomalyResult
+    from ._model import Model as Model, Precision as Precision, Score as Score
     from ._text import Tokenizer as Tokenizer
     from .position import RopeTable as RopeTable
 
+    __version__: str
+
 __all__ = [
     "AnomalyModel",
+    "AnomalyResult",
     "ArgumentError",
     "BoxEdges",
     "Depth",
@@ -44,6 +47,7 @@ __all__ = [
     "Model",
     "Pose",
     "RopeTable",
+    "Score",
     "Segment",
     "Tokenizer",
     "UnsupportedError",
@@ -53,7 +57,9 @@ __all__ = [
 ]
 
 # numpy and the library are loaded when they are needed, so that importing takes no time.
-_LAZY = {"AnomalyModel": "_anomaly", "Model": "_model", "Tokenizer": "_text", "RopeTable": "position"}
+_LAZY = {"Tokenizer": "_text", "RopeTable": "position"}
+_LAZY.update(dict.fromkeys(("AnomalyModel", "AnomalyResult"), "_anomaly"))
+_LAZY.update(dict.fromkeys(("Model", "Precision", "Score"), "_model"))
 _LAZY.update(dict.fromkeys(("BoxEdges", "Depth", "Detection", "Pose", "Segment"), "_dense"))
 _MODULES = ("position", "ray", "spark")
 
@@ -62,14 +68,16 @@ def __dir__() -> list[str]:  # what is lazy too, for help() and completion
     return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
-    if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
-    if name == "__version__":
-        return version()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # to type checkers a name that is not imported above is an error
+
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY:
+            return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+        if name in _MODULES:
+            return importlib.import_module(f".{name}", __name__)
+        if name == "__version__":
+            return version()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def load(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +95,12 @@ class AnomalyModel:
         threshold = ctypes.c_float()
         lib.call("vit_anomaly_threshold", self._handle.pointer, ctypes.byref(threshold), None)
         return None if np.isnan(threshold.value) else float(threshold.value)
+
+    @overload
+    def score(self, x: str | bytes | os.PathLike[str]) -> AnomalyResult: ...
+
+    @overload
+    def score(self, x: Any) -> Any: ...
 
     def score(self, x: ImageLike | Sequence[ImageLike]) -> Any:
         """An AnomalyResult of an image, or a list of them of several.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +111,12 @@ class DenseModel:
         lib.call(call, *arguments, of.array, of.count, *more, results.handle.pointer)
         return results
 
+    @overload
+    def depth(self, x: str | bytes | os.PathLike[str]) -> Depth: ...
+
+    @overload
+    def depth(self, x: Any) -> Any: ...
+
     def depth(self, x: ImageLike | Sequence[ImageLike]) -> Any:
         """Depth of images, as transformers' depth-estimation pipeline returns it; `depth_unit` says what it is.
 
@@ -125,6 +132,28 @@ class DenseModel:
             gray = (depth - low) / (high - low) * 255.0 if high > low else np.zeros_like(depth)
             found.append({"predicted_depth": depth, "depth": gray.astype(np.uint8)})
         return found[0] if is_single(x) else found
+
+    @overload
+    def segment(
+        self,
+        x: str | bytes | os.PathLike[str],
+        subtask: str | None = ...,
+        threshold: float = ...,
+        mask_threshold: float = ...,
+        overlap_mask_area_threshold: float = ...,
+        stuff_classes: Sequence[int] = ...,
+    ) -> list[Segment]: ...
+
+    @overload
+    def segment(
+        self,
+        x: Any,
+        subtask: str | None = ...,
+        threshold: float = ...,
+        mask_threshold: float = ...,
+        overlap_mask_area_threshold: float = ...,
+        stuff_classes: Sequence[int] = ...,
+    ) -> Any: ...
 
     def segment(
         self,
@@ -185,6 +214,24 @@ class DenseModel:
             )
         return found[0] if is_single(x) else found
 
+    @overload
+    def detect(
+        self,
+        x: str | bytes | os.PathLike[str],
+        candidate_labels: Sequence[str] | None = ...,
+        threshold: float | None = ...,
+        template: str | Sequence[str] | None = ...,
+    ) -> list[Detection]: ...
+
+    @overload
+    def detect(
+        self,
+        x: Any,
+        candidate_labels: Sequence[str] | None = ...,
+        threshold: float | None = ...,
+        template: str | Sequence[str] | None = ...,
+    ) -> Any: ...
+
     def detect(
         self,
         x: ImageLike | Sequence[ImageLike],
@@ -228,6 +275,12 @@ class DenseModel:
                 ]
             )
         return found[0] if is_single(x) else found
+
+    @overload
+    def pose(self, x: str | bytes | os.PathLike[str], boxes: Any = ...) -> list[Pose]: ...
+
+    @overload
+    def pose(self, x: Any, boxes: Any = ...) -> Any: ...
 
     def pose(self, x: ImageLike | Sequence[ImageLike], boxes: Any = None) -> Any:
         """Keypoints in boxes of images, as transformers' post_process_pose_estimation gives them (ViTPose).

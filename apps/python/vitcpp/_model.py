@@ -425,6 +425,12 @@ class Model(DenseModel):
         vectors, _ = self._embed(images_of(x), normalize, fail=True)
         return vectors[0] if is_single(x) else vectors
 
+    @overload
+    def merged(self, x: str | bytes | os.PathLike[str]) -> Floats: ...
+
+    @overload
+    def merged(self, x: Any) -> Any: ...
+
     def merged(self, x: ImageLike | Sequence[ImageLike]) -> Any:
         """Visual tokens of images, as the language model of a vision tower gets them (Qwen-VL, Mistral 3, ...).
 
@@ -617,7 +623,7 @@ class Model(DenseModel):
     @overload
     def classify(
         self,
-        x: str | bytes,
+        x: str | bytes | os.PathLike[str],
         top: int | None = ...,
         candidate_labels: Sequence[str] | None = ...,
         template: str | Sequence[str] | None = ...,

@@ -1,0 +1,134 @@
+"""Every public name of the package once, with the type that it is said to have: mypy --strict reads this file, test_names.py runs it and
+checks that no name is missing. `data` is the folder data of a checkout."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import vitcpp
+from vitcpp import position
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+
+def vectors(model: vitcpp.Model, picture: Path) -> None:
+    one: Floats = model.embed(picture, normalize=True)
+    both, failures = model.embed_or_errors([picture, b"no image"])
+    reasons: list[str | None] = failures
+    streamed: list[Floats] = list(model.embed_stream([picture], batch_size=2))
+    same: Floats = model.encode_image([picture], normalize=True)
+    assert one.shape == (model.embedding_dim,) and np.isnan(both[1]).all() and reasons[1] and len(streamed) == len(same) == 1
+    pixels: Any = model.preprocess([picture])
+    tokens: Floats = model.forward_features(pixels)
+    last: Any = model.forward_intermediates(pixels, indices=1)
+    assert tokens.shape[0] == 1 and last
+    facts: tuple[dict[str, Any], dict[str, Any] | None] = model.config, model.preprocess_config
+    texts: tuple[str, str, str] = model.fingerprint, model.precision, model.kernels
+    assert all(facts) and all(texts)
+
+
+def classes(model: vitcpp.Model, picture: Path) -> None:
+    best: list[vitcpp.Score] = model.classify(picture, top=1)
+    label: str = best[0]["label"]
+    score: float = best[0]["score"]
+    names: list[str] = model.labels
+    assert label in names and 0 < score <= 1
+
+
+def words(folder: Path, picture: Path) -> None:
+    with vitcpp.load(folder) as model:
+        of_texts: Floats = model.encode_text(["a cat", "a dog"])
+        ids: npt.NDArray[np.int32] = model.tokenize("a cat")
+        found: list[vitcpp.Score] = model.classify(str(picture), candidate_labels=["a cat", "a dog"], template="a photo of {}.")
+        assert of_texts.shape[0] == len(found) == 2 and ids.size
+    tokenizer = vitcpp.Tokenizer(folder, library="auto")
+    several: list[int] = tokenizer("a cat")
+    token: str = tokenizer.token(several[0])
+    assert isinstance(token, str)
+
+
+def maps(golden: Path, picture: Path) -> None:
+    deep = vitcpp.load(golden / "dense/hf-depth-anything")
+    depth: vitcpp.Depth = deep.depth(picture)
+    metres: Floats = depth["predicted_depth"]
+    unit: str = deep.depth_unit
+    assert metres.ndim == 2 and unit == "metre"
+    classes_of_pixels: list[vitcpp.Segment] = vitcpp.load(
+        golden / "dense/dinov2-heads/model.safetensors", head=golden / "dense/dinov2-heads/voc2012_ms_head.safetensors"
+    ).segment(picture)
+    mask: npt.NDArray[np.uint8] = classes_of_pixels[0]["mask"]
+    yolos = vitcpp.load(golden / "boxes/yolos")
+    boxes: list[vitcpp.Detection] = yolos.detect(golden / "boxes/yolos/high.png", threshold=0.0)
+    box: vitcpp.BoxEdges = boxes[0]["box"]
+    left: float = box["xmin"]
+    names: list[str] = yolos.head_labels
+    poses: list[vitcpp.Pose] = vitcpp.load(golden / "boxes/vitpose").pose(picture)
+    points: Floats = poses[0]["keypoints"]
+    assert mask.ndim == 2 and isinstance(left, float) and len(names) == 3 and points.shape[1] == 2
+
+
+def visual_tokens(golden: Path, folder: Path) -> None:
+    shutil.copytree(golden, folder)
+    processor = {"image_processor_type": "Qwen2VLImageProcessor", "patch_size": 4, "merge_size": 2, "temporal_patch_size": 2}
+    (folder / "preprocessor_config.json").write_text(json.dumps(processor))
+    model = vitcpp.load(folder)
+    tokens: Any = model.merged(np.zeros((112, 112, 3), np.uint8))
+    assert tokens.ndim == 3
+    model.close()
+
+
+def anomalies(model: vitcpp.Model, pictures: Sequence[Path], folder: Path) -> None:
+    bank = vitcpp.AnomalyModel.fit(model, pictures, coreset=0.5, score="maximum")
+    bank.save(folder / "bank.safetensors")
+    found: vitcpp.AnomalyResult = vitcpp.AnomalyModel.load(model, folder / "bank.safetensors").score(pictures[0])
+    threshold: float | None = bank.threshold
+    answer: bool | None = found.anomalous
+    distances: Floats = found.distances
+    assert found.score >= 0 and threshold is not None and answer is not None and distances.ndim == 2
+
+
+def rotations() -> None:
+    rates: Doubles = position.frequencies(4, "theta", 100.0)
+    t_x, t_y = position.grid_coordinates((2, 3), "centered")
+    axial = vitcpp.RopeTable.axial((2, 3), rates, coordinates="centered", order="yx", pairing="halves")
+    line = position.RopeTable.line(t_x, rates)
+    mixed = position.RopeTable.mixed((2, 3), np.ones((2, 1, 4, 8)))
+    turned: npt.NDArray[Any] = axial.rotate(np.ones((1, 7, 16), np.float32), num_prefix_tokens=1)
+    rows: npt.NDArray[Any] = position.sinusoidal((2, 3), 16)
+    assert axial.cos.shape == axial.sin.shape == (6, 8) and line.cos.shape == (6, 4) and mixed.cos.shape == (4, 6, 8)
+    assert turned.shape == (1, 7, 16) and rows.shape == (6, 16) and t_y.size == 6
+
+
+def errors(folder: Path) -> None:
+    try:
+        vitcpp.load(folder / "nothing")
+    except (vitcpp.FormatError, vitcpp.UnsupportedError, vitcpp.MismatchError, vitcpp.ArgumentError, vitcpp.InternalError):
+        raise
+    except vitcpp.FileError as error:
+        found: vitcpp.Error = error
+        kind: str = found.kind
+        assert kind == "io"
+
+
+def main(data: Path, folder: Path) -> None:
+    version: str = vitcpp.version()
+    assert version
+    pictures = [data / "images" / name for name in ("cat_tabby.jpg", "cat_siamese.png", "dog_retriever.jpg")]
+    pictures = [picture for picture in pictures if picture.exists()]
+    model: vitcpp.Model = vitcpp.load(data / "model", threads=1)
+    vectors(model, pictures[0])
+    classes(model, pictures[0])
+    words(data / "golden/text/openclip-siglip", pictures[0])
+    maps(data / "golden", pictures[0])
+    visual_tokens(data / "golden/towers/qwen3-vl", folder / "tower")
+    anomalies(model, pictures, folder)
+    rotations()
+    errors(folder)
