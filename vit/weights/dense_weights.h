@@ -1,5 +1,5 @@
 // The tensors of a dense head under the project's own names: "fusion.1.lateral.conv2.weight". Where they lie
-// in a file is told by the tables of families/head_layout.h. Letters as in vit/dense_config.h.
+// in a file is in the tables of families/head_layout.h. Letters as in vit/dense_config.h.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ class DenseWeights {
 using VisitDenseTensor =
     std::function<void(const std::string& name, const Shape& shape, WeightTensor& tensor)>;
 
-/// What stands in front of the numbers of a box perceptron's layers: "boxes.", "classes.", "objectness.".
+/// What precedes the numbers of a box perceptron's layers: "boxes.", "classes.", "objectness.".
 std::string perceptron_name(MapMeaning meaning);
 
 /// Calls visit(name, shape, tensor) for every tensor that the head has, in the order of the data; C =

@@ -1,5 +1,5 @@
 // The tensors of a Vision Transformer, and of a text tower, as data: what each one is, whatever a file calls
-// it. Their shapes are in model_weights.h and text_tower_weights.h; where they lie in a file is told by the
+// it. Their shapes are in model_weights.h and text_tower_weights.h; where they lie in a file is in the
 // tables of families/layout.h.
 #pragma once
 

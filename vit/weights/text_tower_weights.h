@@ -1,5 +1,5 @@
-// The tensors of a text tower under the project's own names, beside those of model_weights.h, whose blocks it
-// has. Letters: V = vocabulary_size, T = context_length, D = width, E = projection_dim.
+// The tensors of a text tower under the project's own names, in addition to those of model_weights.h, whose
+// blocks it has. Letters: V = vocabulary_size, T = context_length, D = width, E = projection_dim.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what is known of published architectures: table.inc beside this file, and the numbers of parameters that
+"""Writes what is known of published architectures: table.inc next to this file, and the numbers of parameters that
 tests/weights/families_tests.cpp compares.
 
     python3 vit/weights/architectures/make_table.py            write both files
@@ -239,7 +239,7 @@ DEFAULTS = {
     "ref_feat_shape": (0, 0), "attn_pool_num_heads": 0, "attn_pool_mlp_ratio": 0.0,
 }  # fmt: skip
 
-# Members of TimmArgs that only say something beside another one.
+# Members of TimmArgs that only matter together with another one.
 MEANINGLESS_WITHOUT = {"rope_type": "rope", "rope_temperature": "rope", "rope_xy": "rope", "rope_rotate_half": "rope",
                        "rope_grid_offset": "rope", "ref_feat_shape": "rope"}  # fmt: skip
 
@@ -333,7 +333,7 @@ def timm_args(model, given):
 
 
 def preprocessing(cfg, args):
-    """The members of Architecture that tell the preprocessing."""
+    """The members of Architecture that define the preprocessing."""
     size = (args.get("image_height", 224), args.get("image_width", 224))
     assert tuple(cfg.input_size) == (3, *size), f"{cfg.architecture}: {cfg.input_size} for a model of {size}"
     assert cfg.crop_mode in ("center", "squash", None), cfg.crop_mode
@@ -355,7 +355,7 @@ def family_of(name):
 
 def projection_dim(name):
     """Width of the projection that published weights of a name have for a head, 0 if they have none. Those that
-    were fine-tuned have classes, which their tag tells."""
+    were fine-tuned have classes, which their tag says."""
     if not re.search(r"_clip_|_pe_core_", name):
         return 0
     cfgs = [timm.get_pretrained_cfg(full) for full in _registry._model_with_tags[name]]
@@ -493,7 +493,7 @@ def cpp_members(values, order):
 
 
 def cpp_row(row):
-    """One initializer; what stands at the members' defaults is left out."""
+    """One initializer; what equals the members' defaults is left out."""
     names = cpp_members({k: row[k] for k in ("name", "family")}, ("name", "family"))
     rest = {k: v for k, v in row.items() if k in ROW_DEFAULTS and v != ROW_DEFAULTS[k]}
     owner = cpp_members(rest, ("library", "timm_name"))

@@ -63,7 +63,7 @@ struct TimmArgs {
   bool scale_mlp = false;         // Eva; VisionTransformer: scale_mlp_norm
   bool scale_attn_inner = false;  // Eva; VisionTransformer: scale_attn_norm
 
-  // Eva alone
+  // only Eva
   TimmAttention attn_type = TimmAttention::eva;
   bool rope = false;  // use_rot_pos_emb
   TimmRope rope_type = TimmRope::cat;

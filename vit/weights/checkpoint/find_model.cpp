@@ -178,7 +178,7 @@ const Candidate* preferred(const std::vector<const Candidate*>& candidates) {
     if (!is_marked(own, kCopies, kCopyNames)) others.push_back(candidate);
   }
   for (const auto* group : {&averaged, &teachers, &others}) {
-    if (group->size() == candidates.size()) break;  // no word of these tells them apart
+    if (group->size() == candidates.size()) break;  // no word of these distinguishes them
     if (!group->empty()) return preferred(*group);
   }
   return nullptr;

@@ -114,7 +114,7 @@ struct Reader {
   }
 };
 
-/// The members of `config` that ModelOptions::overrides give: by their names, those of `position` behind a
+/// The members of `config` that ModelOptions::overrides give: by their names, those of `position` after a
 /// dot, and both edges of the image as timm's img_size.
 std::string overrides_as_json(const std::map<std::string, std::string>& overrides) {
   std::string top, nested;

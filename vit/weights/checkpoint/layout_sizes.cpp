@@ -54,7 +54,7 @@ class Inference {
       return entry != nullptr && entry->num_elements() != 0;
     });
   }
-  /// Rows of a matrix as the model has it, by the first of its pieces; 0 where no file tells.
+  /// Rows of a matrix as the model has it, by the first of its pieces; 0 where no file says.
   std::size_t rows(Part part) const { return dimension(part, 0); }
   std::size_t columns(Part part) const { return dimension(part, 1); }
   std::size_t dimension(Part part, std::size_t index) const {
@@ -70,7 +70,7 @@ class Inference {
     }
     return 0;
   }
-  /// The parts that tell most: a name that is misspelt in the layout is told as such.
+  /// The parts that say most: a name misspelt in the layout is reported as such.
   void check_found(Part part) const {
     for (const Source& source : layout_.sources(part)) {
       if (!files_.has_weights || !source.is_stored()) continue;

@@ -37,8 +37,8 @@ Checkpoint<ModelConfig> random_checkpoint(const std::string& architecture, const
                                           unsigned seed = 0);
 
 /// How the published weights of config.architecture want their images, for the model's native size: what a
-/// bare weight file cannot tell. The evaluation of config.library where it differs from timm's. Throws Error
-/// for an unknown name.
+/// bare weight file does not contain. The evaluation of config.library where it differs from timm's. Throws
+/// Error for an unknown name.
 PreprocessConfig architecture_preprocess(const ModelConfig& config, const ModelOptions& options = {});
 
 }  // namespace vit::internal

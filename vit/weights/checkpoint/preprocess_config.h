@@ -1,6 +1,6 @@
 // How a checkpoint wants its images preprocessed, from the files that its library writes: timm's config.json,
 // Hugging Face's preprocessor_config.json or processor_config.json, OpenCLIP's open_clip_config.json. Which
-// of them speaks is for checkpoint_folder.h, applying the rules for image/preprocess.h.
+// of them counts is for checkpoint_folder.h, applying the rules for image/preprocess.h.
 #pragma once
 
 #include <array>

@@ -118,7 +118,7 @@ std::optional<fs::path> find_last_checkpoint(const fs::path& folder) {
 
 struct Foreign {
   std::string_view ending;  // of the name
-  std::string_view magic;   // first bytes, where they tell
+  std::string_view magic;   // first bytes, where they decide
   std::string_view what, next;
 };
 constexpr std::string_view kSaveAgain =

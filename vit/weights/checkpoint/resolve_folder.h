@@ -1,4 +1,4 @@
-// From the folder that somebody has to the one that holds a checkpoint, and what a folder holds instead.
+// From the folder that a user has to the one that holds a checkpoint, and what a folder holds instead.
 #pragma once
 
 #include <filesystem>

@@ -163,7 +163,7 @@ DenseWeights TensorMatcher::match(const DenseReading& dense, std::size_t embed_d
   return weights;
 }
 
-/// In a training file a tower may stand beside anything; elsewhere what its library puts beside it is known.
+/// In a training file anything may lie next to a tower; elsewhere what its library adds is known.
 bool TensorMatcher::is_outside(const std::string& name) const {
   return !name.starts_with(files_.in_training_file ? match_.prefix : match_.outside);
 }

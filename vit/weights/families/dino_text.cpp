@@ -1,4 +1,4 @@
-// dino.txt's text tower: CLIP's with a projection without bias and qkv without bias. Meta publishes it beside
+// dino.txt's text tower: CLIP's with a projection without bias and qkv without bias. Meta publishes it with
 // the blocks that go on top of DINOv3's image tower, in a file of its own. Source: facebookresearch/dinov3,
 // dinov3/eval/text/text_transformer.py and text_tower.py, dinov3/hub/dinotxt.py.
 #include <charconv>
@@ -34,7 +34,7 @@ constexpr Ignored kIgnored[] = {
 };
 
 /// The heads in a name such as dinov3_vitl16_dinotxt_tet1280d20h24l; those of the published one where it
-/// tells none.
+/// says none.
 std::size_t heads_of(std::string_view name) {
   std::size_t heads = 20;
   const std::size_t at = name.find("_tet");

@@ -126,7 +126,7 @@ extern const TextFamily kOpenClipTextFamily;  // families/open_clip_text.cpp
 extern const TextFamily kDinoTextFamily;      // families/dino_text.cpp
 extern const TextFamily kOpenAiTextFamily;    // families/openai_text.cpp
 
-/// The logit scale alone is stored: no bias.
+/// Only the logit scale is stored: no bias.
 inline constexpr Row kLogitScale[] = {at(Place::outside, {Part::logit_scale, "logit_scale"}),
                                       {Part::logit_bias, ""}};
 inline constexpr Row kLogitScaleAndBias[] = {at(Place::outside, {Part::logit_scale, "logit_scale"}),

@@ -24,7 +24,7 @@ struct HeadRow {
   Place place = Place::outside;
 };
 
-/// The rows of one branch, and what stands in front of the names of both.
+/// The rows of one branch, and what precedes the names of both.
 struct HeadTable {
   std::string branch{};  // "depth." or nothing
   std::string source{};

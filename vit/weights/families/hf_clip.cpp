@@ -1,5 +1,5 @@
-// The image towers of Hugging Face's CLIP, MetaCLIP 2, MLCD, SigLIP and SigLIP 2 NaFlex, alone or inside the
-// whole model, and their classifiers. CLIP and MetaCLIP 2, which differ in their text towers alone, normalize
+// The image towers of Hugging Face's CLIP, MetaCLIP 2, MLCD, SigLIP and SigLIP 2 NaFlex, bare or inside the
+// whole model, and their classifiers. CLIP and MetaCLIP 2, which differ only in their text towers, normalize
 // the class token and project it, SigLIP pools by attention; NaFlex cuts patches itself and resamples its
 // table for each image. Source: transformers, models/clip, metaclip_2, siglip and siglip2.
 #include <cmath>

@@ -142,7 +142,7 @@ std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) 
 std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes) {
   const auto names = config.find("id2label");
   std::vector<std::string> labels(names ? num_classes : 0);
-  bool has_names = false;  // beside the placeholders that transformers makes where there are none
+  bool has_names = false;  // other than the placeholders that transformers makes where there are none
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string number = std::to_string(i);
     const auto name = names->find(number);

@@ -26,7 +26,7 @@ std::string hf_model_type(const SourceFiles& files);
 bool hf_class_contains(const Json& config, std::string_view part);
 
 /// Sizes, epsilon and activation; no position, no head. `json` may be a nested vision_config; `files` is for
-/// messages and refuses --set, which speaks of timm's arguments.
+/// messages and refuses --set, which sets timm's arguments.
 ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDefaults& defaults);
 
 Activation read_hf_activation(const Json& config, Activation fallback);
@@ -54,7 +54,7 @@ std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_clas
 /// of the modules of release 5.
 bool has_module_names(const SourceFiles& files);
 
-/// What stands before the blocks of ViT and DINOv2.
+/// What precedes the blocks of ViT and DINOv2.
 inline constexpr Row kHfEmbeddings[] = {
     {Part::patch_weight, "embeddings.patch_embeddings.projection.weight", Form::convolution},
     {Part::patch_bias, "embeddings.patch_embeddings.projection.bias"},

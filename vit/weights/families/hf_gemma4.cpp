@@ -1,6 +1,6 @@
-// Gemma 4's vision tower in the files of transformers, alone or inside the whole model. Pixels are in [0, 1];
-// the tower itself takes 2 (x - 0.5). Each block has four norms, queries, keys and values are normalized, and
-// their products are not scaled; cells of 3 x 3 tokens are averaged, which the library calls
+// Gemma 4's vision tower in the files of transformers, by itself or inside the whole model. Pixels are in [0,
+// 1]; the tower itself takes 2 (x - 0.5). Each block has four norms, queries, keys and values are normalized,
+// and their products are not scaled; cells of 3 x 3 tokens are averaged, which the library calls
 // last_hidden_state. Source: transformers, models/gemma4.
 #include <algorithm>
 #include <cmath>

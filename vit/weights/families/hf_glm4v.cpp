@@ -1,6 +1,6 @@
-// The vision towers of GLM-4.1V, GLM-4.5V and GLM-OCR, alone or inside the whole model. An image is two equal
+// The vision towers of GLM-4.1V, GLM-4.5V and GLM-OCR, bare or inside the whole model. An image is two equal
 // frames; a 2 x 2 convolution makes cells of the tokens, which the library calls last_hidden_state, and a
-// gated MLP behind a norm makes the visual tokens of them. Source: transformers, models/glm4v, glm4v_moe,
+// gated MLP after a norm makes the visual tokens of them. Source: transformers, models/glm4v, glm4v_moe,
 // glm_ocr.
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Llama 4's vision tower, alone or inside the whole model. It takes square tiles of one size. The library
+// Llama 4's vision tower, by itself or in the whole model. It takes square tiles of one size. The library
 // puts the class token last; here it comes first, which changes nothing, and its row of the table with it.
 // What the adapter gives is what the library calls last_hidden_state. Source: transformers, models/llama4.
 #include "vit/base/check.h"

@@ -1,5 +1,5 @@
 // SigLIP's blocks with rotary positions: the vision towers of PaddleOCR-VL, which adds a learned table and
-// merges four neighbors, and of VideoLLaMA 3, which does neither for images; alone or inside the whole model.
+// merges four neighbors, and of VideoLLaMA 3, which does neither for images; bare or inside the whole model.
 // Source: transformers, models/paddleocr_vl and video_llama_3.
 #include <algorithm>
 

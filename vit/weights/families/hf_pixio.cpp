@@ -1,5 +1,5 @@
 // Hugging Face's Pixio (model_type "pixio"): Meta's ViT of masked pixels with several class tokens, whose
-// mean is the embedding, alone or as a backbone. Blocks have the published names or those of release 5's
+// mean is the embedding, bare or as a backbone. Blocks have the published names or those of release 5's
 // modules. Source: transformers, models/pixio.
 #include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"

@@ -1,4 +1,4 @@
-// Pixtral's vision tower, which Mistral Small 3.1 and later share, alone or inside the whole model (Llava and
+// Pixtral's vision tower, which Mistral Small 3.1 and later share, by itself or in the whole model (Llava and
 // Mistral 3 of transformers, LightOnOCR), and in Mistral's own files, whose pairs of channels are neighbors.
 // Rows take the even frequencies, columns the odd ones. Source: transformers, models/pixtral, llava,
 // mistral3, lighton_ocr; mistralai/mistral-inference, vision_encoder.py and rope.py.
@@ -81,7 +81,7 @@ void check_features(const Json& json) {
             " are not implemented for this tower; -1 and full are");
 }
 
-/// `merges`: cells of several tokens, behind a norm; without, each token goes through the MLP.
+/// `merges`: cells of several tokens, after a norm; without, each token goes through the MLP.
 void set_merger(const SourceFiles& files, const Joint& joint, bool merges, bool has_bias, ModelConfig& c) {
   const Json& json = *files.config;
   MergerConfig& merger = c.merger;

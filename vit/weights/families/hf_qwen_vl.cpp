@@ -1,6 +1,7 @@
 // The vision towers of Qwen2-VL, Qwen2.5-VL and Qwen2.5-Omni, Qwen3-VL, Qwen3.5, Qwen3-Omni and those built
-// like them, alone or inside the whole model. An image is two equal frames; four neighbors make one visual
-// token. Source: transformers, models/qwen2_vl, qwen2_5_vl, qwen2_5_omni, qwen3_vl, qwen3_5, qwen3_omni_moe.
+// like them, by themselves or in the whole model. An image is two equal frames; four neighbors make one
+// visual token. Source: transformers, models/qwen2_vl, qwen2_5_vl, qwen2_5_omni, qwen3_vl, qwen3_5,
+// qwen3_omni_moe.
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,6 @@
-// The text towers of Hugging Face's CLIP, MetaCLIP 2, SigLIP, SigLIP 2, OWL-ViT and OWLv2, alone or inside
+// The text towers of Hugging Face's CLIP, MetaCLIP 2, SigLIP, SigLIP 2, OWL-ViT and OWLv2, bare or inside
 // the whole model. CLIP pools at the largest id where its end token is 2, as in all folders of OpenAI's, else
-// at the first end token; MetaCLIP 2 at the first end token always; SigLIP at the last place, whatever stands
+// at the first end token; MetaCLIP 2 at the first end token always; SigLIP at the last place, whatever is
 // there; OWL at the largest id. Source: transformers, models/clip, metaclip_2, siglip, siglip2, owlvit and
 // owlv2.
 #include "vit/base/check.h"

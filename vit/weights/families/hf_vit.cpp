@@ -29,7 +29,7 @@ constexpr Row kTwoHeads[] = {
 static_assert(is_sound(kHfEmbeddings) && is_sound(kEnds) && is_sound(kTwoHeads));
 
 /// The published names; transformers 5 writes MSN's classifier with "vit." before all names but those of the
-/// blocks, which stand outside.
+/// blocks, which lie outside.
 template <Place place>
 constexpr Row kBlocks[] = {
     at(place, {Part::norm1_gamma, "encoder.layer.{}.layernorm_before.*"}),

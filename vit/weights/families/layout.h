@@ -1,4 +1,4 @@
-// Where the tensors of a model lie in a file, as data: tables of rows, one for each layout that somebody
+// Where the tensors of a model lie in a file, as data: tables of rows, one for each layout that someone
 // publishes. Reading the tensors is for checkpoint/tensor_matcher.h.
 #pragma once
 
@@ -46,7 +46,7 @@ enum class Form : std::uint8_t {
   sincos,          // not stored: rows of sines and cosines, position/tables.h
 };
 
-/// Whether a form says something of a part: of a bias that stands in one row with its weight most do not.
+/// Whether a form says something of a part: of a bias that shares a row with its weight most do not.
 constexpr bool applies(Form form, Part part) {
   switch (form) {
     case Form::convolution:
@@ -64,7 +64,7 @@ constexpr bool applies(Form form, Part part) {
   }
 }
 
-/// Behind the prefix of the image tower, or beside the tower.
+/// Under the prefix of the image tower, or outside of the tower.
 enum class Place : std::uint8_t { tower, outside };
 
 /// Part `index` of `of` equal parts of the rows.
@@ -105,7 +105,7 @@ constexpr Row at(Place place, Row row) {
   return row;
 }
 
-/// Rows of the joint head, beside the tower.
+/// Rows of the joint head, outside of the tower.
 constexpr Row of_joint_head(Row row) {
   row.joint_head = true;
   return at(Place::outside, row);
@@ -126,7 +126,7 @@ constexpr bool fits(std::string_view pattern, std::string_view name) {
 }
 
 /// Whether a table can be meant: every name has its {} exactly if the part is numbered, and the
-/// shares of every part fill it, in order. For static_assert beside each table.
+/// shares of every part fill it, in order. For static_assert next to each table.
 constexpr bool is_sound(std::span<const Row> table) {
   for (const Row& row : table) {
     const bool numbered = row.source.find("{}") != std::string_view::npos;
@@ -155,7 +155,7 @@ constexpr bool is_complete(std::span<const Row> table) {
   return is_sound(table);
 }
 
-/// What the forms need to know beside the shape.
+/// What the forms need to know besides the shape.
 struct FormSizes {
   std::size_t prefix_tokens = 0;
   std::size_t hidden = 0;      // F
@@ -180,7 +180,7 @@ std::optional<PartRows> rows_of_part(Form form, Part part, const FormSizes& size
 /// How many of the `rows` of a part its share fills: equal shares, but for q, k and v as heads share keys.
 std::size_t rows_of_share(const Row& row, std::size_t rows, const FormSizes& sizes);
 
-/// A row as it stands for one part: a weight, or the bias of the same row.
+/// A row as it applies to one part: a weight, or the bias of the same row.
 struct Source {
   Row row{};
   bool bias = false;
@@ -192,7 +192,7 @@ struct Source {
   std::vector<std::size_t> stored_shape(const Shape& shape, const FormSizes& sizes) const;
 };
 
-/// Where each part of one checkpoint lies, by one or more tables. Of a part that stands in several the last
+/// Where each part of one checkpoint lies, by one or more tables. Of a part that is in several the last
 /// counts.
 class Layout {
  public:

@@ -30,7 +30,7 @@ constexpr Row kShared[] = {
 };
 static_assert(is_complete(kShared));
 
-/// The hidden width of a gated MLP, which no configuration tells: by the first block, so that a tensor of
+/// The hidden width of a gated MLP, which no configuration says: by the first block, so that a tensor of
 /// another width in a later one is the one that does not fit.
 void set_gated_width(const SourceFiles& files, TimmArgs& args) {
   const TensorEntry* const out = files.find("blocks.0.mlp.w3.weight");
@@ -174,7 +174,7 @@ std::optional<Match> match_dinov2(const SourceFiles& files) {
   if (is_named_by(files, "Meta", "dinov2")) return found;
   const auto has = [&](const char* name) { return files.tensors.find(found->prefix + name) != nullptr; };
   if (!has("blocks.0.ls1.gamma") || !has("mask_token") || !has("pos_embed")) return std::nullopt;
-  // timm's own names beside timm's config.json: mask_token is merely left over
+  // timm's own names with timm's config.json: mask_token is merely left over
   const bool is_meta = !is_saved_by_timm(files) || has("register_tokens") || has("blocks.0.mlp.w12.weight");
   return is_meta ? found : std::nullopt;
 }

@@ -47,7 +47,7 @@ constexpr Ignored kDecoder[] = {
 
 constexpr std::string_view kPrefixes[] = {"", "module."};
 
-/// Heads are 64 wide in all published models, which files do not tell; --set num_heads for others.
+/// Heads are 64 wide in all published models, which files do not say; --set num_heads for others.
 std::size_t num_heads_of(const SourceFiles& files, std::size_t width) {
   const auto given = files.options.overrides.find("num_heads");
   if (given != files.options.overrides.end()) {

@@ -1,6 +1,6 @@
 // OpenCLIP's folders: open_clip_config.json says what the image tower is, either OpenCLIP's own Vision
-// Transformer under the names of OpenAI's code, or one of timm's behind visual.trunk. with the projection
-// inside or outside. The text tower is left alone. Source: mlfoundations/open_clip, src/open_clip/model.py
+// Transformer under the names of OpenAI's code, or one of timm's under visual.trunk. with the projection
+// inside or outside. The text tower is not read. Source: mlfoundations/open_clip, src/open_clip/model.py
 // (CLIPVisionCfg, _build_vision_tower), transformer.py (VisionTransformer) and timm_model.py.
 #include "vit/weights/families/open_clip.h"
 
@@ -90,7 +90,7 @@ const std::map<std::string_view, Setter>& setters() {
   return table;
 }
 
-/// Fields that matter while training only, or that the tensors themselves tell. Blocks of the "custom" type
+/// Fields that matter while training only, or that the tensors decide. Blocks of the "custom" type
 /// are the default ones where no switch is on.
 constexpr std::string_view kInert[] = {
     "image_size",    "patch_dropout", "attn_pooler_queries",   "attn_pooler_heads", "pos_embed_type",

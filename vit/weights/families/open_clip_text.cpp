@@ -1,4 +1,4 @@
-// OpenCLIP's own text tower, of which open_clip_config.json tells everything. Text models of transformers
+// OpenCLIP's own text tower, which open_clip_config.json describes. Text models of transformers
 // inside OpenCLIP and CoCa's are refused by name. Source: mlfoundations/open_clip, src/open_clip/model.py
 // (CLIPTextCfg, _build_text_tower) and transformer.py (TextTransformer).
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Files under the names of OpenAI's CLIP code: CLIP, OpenCLIP, and Meta's Perception Encoder, which grew out
-// of it. The text tower beside the image tower is left alone. Source: openai/CLIP, clip/model.py;
+// of it. The text tower is not read here. Source: openai/CLIP, clip/model.py;
 // facebookresearch/perception_models, core/vision_encoder/pe.py and rope.py.
 #include "vit/weights/families/openai_clip.h"
 
@@ -94,7 +94,7 @@ ParsedModel read_kind(const SourceFiles& files, const Architecture& architecture
 
 ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) {
   const Architecture* const named = find_known_architecture(architecture_name(files));
-  // which of the two is told by the architecture's name; rotation leaves no tensors
+  // the architecture's name says which of the two; rotation leaves no tensors
   return read_kind(files, architecture, named != nullptr && named->family == "clip");
 }
 
@@ -107,7 +107,7 @@ std::optional<Match> match(const SourceFiles& files) {
   return seen.count_blocks("transformer.resblocks.") != 0 ? found : std::nullopt;
 }
 
-/// OpenAI's own files need no name: integers beside the weights tell them, and heads are 64 wide.
+/// OpenAI's own files need no name: integers next to the weights identify them, and heads are 64 wide.
 std::optional<Match> match_own(const SourceFiles& files) {
   return architecture_name(files).empty() && is_openai_state(files.tensors) ? match(files) : std::nullopt;
 }

@@ -7,7 +7,7 @@
 namespace vit::internal {
 
 Layout openai_layout();
-/// Whether these are OpenAI's own: three integers lie beside the weights.
+/// Whether these are OpenAI's own: three integers lie next to the weights.
 bool is_openai_state(const TensorFile& tensors);
 
 }  // namespace vit::internal

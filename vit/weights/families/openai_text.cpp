@@ -1,5 +1,5 @@
-// The text towers of bare files under the names of OpenAI's CLIP code: OpenAI's own, which integers beside
-// the weights tell, and Meta's Perception Encoder, whose name tells the heads. Source: openai/CLIP,
+// The text towers of bare files under the names of OpenAI's CLIP code: OpenAI's own, known by integers next
+// to the weights, and Meta's Perception Encoder, whose name gives the heads. Source: openai/CLIP,
 // clip/model.py; facebookresearch/perception_models, core/vision_encoder/pe.py and config.py.
 #include "vit/weights/families/openai_text.h"
 
@@ -48,7 +48,7 @@ std::size_t dim(const TensorEntry* entry, std::size_t index) {
   return entry != nullptr && entry->shape.size() == 2 ? entry->shape[index] : 0;
 }
 
-/// Sizes that the tensors tell; zero where they are missing or misshaped.
+/// Sizes that the tensors have; zero where they are missing or misshaped.
 void read_sizes(const SourceFiles& files, TextConfig& c) {
   const TensorEntry* const table = files.find("token_embedding.weight");
   c.vocabulary_size = dim(table, 0);

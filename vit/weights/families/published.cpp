@@ -40,7 +40,7 @@ std::size_t in_size(const TensorEntry& entry, Form form) {
   return swapped ? entry.shape.front() : entry.shape.back();
 }
 
-/// What the tensors tell of a file without config: everything but heads, epsilon, activation, rotation and
+/// What the tensors say of a file without config: everything but heads, epsilon, activation, rotation and
 /// pooling.
 void infer_from_tensors(const SourceFiles& files, const Layout& layout, TimmArgs& args) {
   const auto find = [&](Part part) { return files.find(layout, part); };
@@ -110,7 +110,7 @@ std::vector<std::string> read_labels(const SourceFiles& files, std::size_t num_c
 
 /// overrides["img_size"] moves the native size, not the table: where that has the rows of the file's own size
 /// it keeps that grid and is resampled, as for other sizes. Of a bare file with a table that is not square
-/// the option tells the grid. timm resamples the tables of FlexiViT and RADIO bilinearly while loading and
+/// the option gives the grid. timm resamples the tables of FlexiViT and RADIO bilinearly while loading and
 /// like all others at run time; here they are always resampled as at run time.
 void keep_stored_table(const SourceFiles& files, const Layout& layout, const TimmArgs& stored_args,
                        ModelConfig& config) {
@@ -202,7 +202,7 @@ bool is_named_by(const SourceFiles& files, std::string_view library, std::string
 void set_square_image(std::size_t num_patches, TimmArgs& args) {
   const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(num_patches))));
   if (edge * edge != num_patches) return;
-  // 384 pixels have 27 patches of 14 and a rest: the architecture's own size tells more than the table
+  // 384 pixels have 27 patches of 14 and a rest: the architecture's own size says more than the table
   const bool is_square = args.patch_size != 0 && args.image_height == args.image_width;
   if (is_square && args.image_height / args.patch_size == edge) return;
   args.image_height = args.image_width = edge * args.patch_size;

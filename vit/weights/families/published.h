@@ -42,7 +42,7 @@ bool is_named_by(const SourceFiles& files, std::string_view library, std::string
 /// Sets the image to a square of that many patches; leaves it where it is one already, though it be larger by
 /// a part of a patch, or if no square has so many.
 void set_square_image(std::size_t num_patches, TimmArgs& args);
-/// Whether timm saved the folder, with its name of the architecture and its preprocessing, and nobody asks
+/// Whether timm saved the folder, with its name of the architecture and its preprocessing, and no option asks
 /// for other rules. Its tensors may have the publisher's names all the same: timm converts them.
 bool is_saved_by_timm(const SourceFiles& files);
 /// Whether timm's rules hold: those of a folder that timm saved, or overrides["rules"] = "timm"; the other

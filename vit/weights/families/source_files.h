@@ -24,7 +24,7 @@ inline constexpr SizeRange kEdgeRange{1, kMaxInputEdge};
 /// How a family found its tensors.
 struct Match {
   std::string prefix{};   // in front of every name of the image tower: "", "vit.", "net.vit.", ...
-  std::string outside{};  // in front of names beside the tower: the root of the model
+  std::string outside{};  // in front of names outside of the tower: the root of the model
 };
 
 struct SourceFiles {
@@ -32,7 +32,7 @@ struct SourceFiles {
   const ModelOptions& options;
   std::optional<Json> config{};   // config.json or open_clip_config.json; nothing for a bare file
   std::string weights_name{};     // path of the weight file, or of the folder without one, for messages
-  bool has_weights = true;        // false: configuration files alone
+  bool has_weights = true;        // false: only configuration files
   std::string root{};             // in front of all names of the model: "", "net.", "teacher.", ...
   bool in_training_file = false;  // the model is one member of its file
   Match match{};                  // of the family that reads

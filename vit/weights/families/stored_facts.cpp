@@ -49,7 +49,7 @@ std::string possible_sizes(std::size_t num_patches, std::size_t patch_size) {
   return out;
 }
 
-/// A bare file does not tell which rectangle its table is for.
+/// A bare file does not say which rectangle its table is for.
 void check_table(const SourceFiles& files, const Layout& layout, const ModelConfig& config) {
   const PositionConfig& position = config.position;
   const std::size_t rows = table_rows(files, layout);
@@ -76,7 +76,7 @@ void check_norm_kind(const SourceFiles& files, const Layout& layout, const Model
        has_bias ? "layernorm" : "rmsnorm", "\"");
 }
 
-/// Where the last norm lies tells how the model pools.
+/// Where the last norm lies decides how the model pools.
 void check_last_norm(const SourceFiles& files, const Layout& layout, const ModelConfig& config) {
   const bool on_tokens = is_present(files, layout, Part::norm_gamma);
   const bool on_pooled = is_present(files, layout, Part::pooled_norm_gamma);

@@ -18,13 +18,13 @@ void settle_by_tensors(const SourceFiles& files, const Layout& layout, TimmArgs&
 
 /// Throws Error (argument) naming the override that helps where the position table fits no image of the
 /// configured size, or where the last norm lies elsewhere than the pooling says. A model that was saved for
-/// its features alone, without any last norm, loses norm and pooling, which a note tells.
+/// only its features, without any last norm, loses norm and pooling, which a note says.
 void check_facts(const SourceFiles& files, const Layout& layout, ModelConfig& config,
                  std::vector<std::string>& notes);
 
 /// Whether what the layout calls a classifier is the projection of a tower that was trained with texts, whose
 /// published width is projection_dim (0 = this architecture has none): it is as wide, or its bias is zero,
-/// and nobody gave its outputs names.
+/// and its outputs have no names.
 bool head_projects(const SourceFiles& files, const Layout& layout, std::size_t projection_dim,
                    const ModelConfig& config);
 

@@ -286,7 +286,7 @@ void set_head(const TimmArgs& args, ModelConfig& config, std::string_view source
               " class or register tokens too, is not implemented");
     config.pooling = Pooling::patch_mean;
   } else if (args.global_pool == TimmPool::map) {
-    // timm's VisionTransformer keeps prefix tokens from the pooling unless told otherwise; Eva pools over all
+    // timm's VisionTransformer keeps prefix tokens from the pooling by default; Eva pools over all
     // tokens, as is done here
     const bool all_tokens = args.timm_class == TimmClass::eva || args.pool_include_prefix;
     VIT_CHECK(all_tokens || config.num_prefix_tokens() == 0, kWhere.with(ErrorKind::unsupported), source,
@@ -358,7 +358,7 @@ void apply_timm_config(TimmArgs& args, const Json& config) {
     args.image_width = (*size)[2].as_size(kEdgeRange);
   }
   if (const auto classes = pretrained.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
-  // a global_pool that stands beside it is for people: timm reads the one in model_args
+  // a global_pool next to it is for people: timm reads the one in model_args
   if (const auto classes = config.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
   if (const auto model_args = config.find("model_args")) {
     model_args->expect(Json::Kind::object);

@@ -1,6 +1,6 @@
-// The vision towers of language models that timm publishes alone: qwen3_vit_* and deepseek_vit_*. Variants
-// that end in _enc are the encoder with its merger; others keep it behind "encoder." and pool its tokens.
-// Source: timm, models/qwen3_vit.py and models/deepseek_vit.py.
+// The vision towers of language models that timm publishes by themselves: qwen3_vit_* and deepseek_vit_*.
+// Variants that end in _enc are the encoder with its merger; others keep it after "encoder." and pool its
+// tokens. Source: timm, models/qwen3_vit.py and models/deepseek_vit.py.
 #include <algorithm>
 #include <array>
 

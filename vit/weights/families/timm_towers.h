@@ -1,4 +1,4 @@
-// The vision towers of language models that timm publishes alone, by name.
+// The vision towers of language models that timm publishes without the rest, by name.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct TimmTower {
   std::string_view name;
   TowerKind kind{};
   std::size_t embed_dim = 0, depth = 0, num_heads = 0, mlp_dim = 0;
-  std::size_t out_dim = 0;  // of visual tokens, where no file tells
+  std::size_t out_dim = 0;  // of visual tokens, where no file says
 };
 
 std::span<const TimmTower> timm_towers();

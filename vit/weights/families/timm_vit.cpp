@@ -1,5 +1,5 @@
 // timm's own files: the names of its VisionTransformer, Eva and NaFlexVit classes, and its rules. OpenCLIP's
-// files with a timm tower keep its names behind visual.trunk. and the projection outside. Source:
+// files with a timm tower keep its names under visual.trunk. and the projection outside. Source:
 // huggingface/pytorch-image-models, models/vision_transformer.py, models/eva.py and models/naflexvit.py.
 #include "vit/weights/families/timm_vit.h"
 
@@ -57,7 +57,7 @@ constexpr Row kSplitGate[] = {{Part::gate_weight, "blocks.{}.mlp.fc1_g.*"},
                               {Part::fc1_weight, "blocks.{}.mlp.fc1_x.*"}};
 
 /// ViT-22B's blocks (ParallelScalingBlock). The bias of the first product is one of all its rows, or of the
-/// MLP's alone.
+/// MLP's only.
 constexpr Row kParallel[] = {
     {Part::norm1_gamma, "blocks.{}.in_norm.*"},
     {Part::qkv_weight, kParallelAnchor, Form::mlp_and_qkv},
@@ -93,7 +93,7 @@ constexpr Row kNaFlexEmbeds[] = {{Part::patch_weight, "embeds.proj.weight", Form
                                  {Part::position_table, "embeds.pos_embed", Form::grid}};
 static_assert(is_sound(kNaFlexEmbeds));
 
-/// OpenCLIP's projection beside the tower, which stands where timm has a classifier.
+/// OpenCLIP's projection outside of the tower, where timm has a classifier.
 constexpr Row kOuterProjection[] = {at(Place::outside, {Part::head_weight, "visual.head.proj.weight"}),
                                     {Part::head_bias, ""}};
 static_assert(is_sound(kOuterProjection));

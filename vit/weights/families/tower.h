@@ -20,13 +20,13 @@ bool is_whole_model(const Json& config);
 /// model, by the front of its name.
 bool is_tower_name(std::string_view name);
 
-/// The tower's part of config.json: its vision_config, or the whole where the tower is saved alone.
+/// The tower's part of config.json: its vision_config, or the whole where only the tower is saved.
 Json tower_config(const Json& config);
 
 /// Whether config.json's model_type is one of these.
 bool has_model_type(const SourceFiles& files, std::initializer_list<std::string_view> types);
 
-/// The first of the known prefixes of towers under which `anchor` lies; names beside the tower begin with
+/// The first of the known prefixes of towers under which `anchor` lies; names outside of the tower begin with
 /// "model." where its own do. Throws Error if there is none.
 Match match_tower(const SourceFiles& files, std::string_view anchor,
                   std::span<const std::string_view> prefixes);
