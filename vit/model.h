@@ -12,6 +12,7 @@
 #include "vit/base/error.h"
 #include "vit/config.h"
 #include "vit/config/load_options.h"
+#include "vit/dense_config.h"
 #include "vit/image/preprocess.h"
 #include "vit/outputs.h"
 
@@ -86,6 +87,7 @@ struct CheckpointDescription {
   ModelConfig config;                          // architecture
   std::optional<PreprocessConfig> preprocess;  // nothing if no file defines it
   LoadReport report;                           // files and tensors
+  std::optional<DenseConfig> dense{};          // the head that gives maps, if there is one
 };
 /// Describes what Model::load would load. Throws Error as it does.
 VIT_API CheckpointDescription describe_checkpoint(const std::filesystem::path& path,

@@ -118,8 +118,22 @@ TEST_CASE("apps: depth writes each kind of file for each image, and goes on afte
     REQUIRE(lines_of(resumed.out).size() == 1);
     CHECK(lines_of(resumed.out)[0] == lines_of(result.out)[1]);
     CHECK(std::filesystem::exists(folder / "out/sub/b.pfm"));
+    std::vector<std::string> other = again;
+    other.insert(other.end(), {"--colormap", "turbo"});
+    const RunResult mixed = run_dense("depth", "hf-depth-anything", other);
+    CHECK(mixed.exit_code == 1);
+    CHECK(contains(mixed.err, "colormap"));
     again[4] = "npy";
     CHECK(run_dense("depth", "hf-depth-anything", again).exit_code != 0);
+  }
+  SUBCASE("files of parts have the names of the whole run") {
+    for (const char* const shard : {"0/3", "2/3"}) {
+      run_dense(
+          "depth", "hf-depth-anything",
+          {folder / "in", "--shard", shard, "--output", folder / "parts/", "--resume", "--format", "npy"});
+    }
+    CHECK(std::filesystem::exists(folder / "parts/a.npy"));
+    CHECK(std::filesystem::exists(folder / "parts/sub/b.npy"));
   }
   SUBCASE("parts of a run are the run") {
     std::string joined;

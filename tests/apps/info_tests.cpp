@@ -4,6 +4,7 @@
 #include <string>
 
 #include "program.h"
+#include "tests/support/shared_data.h"
 #include "vit/io/json.h"
 
 using namespace vit;
@@ -51,4 +52,42 @@ TEST_CASE("apps: info tells about machine and model") {
   const RunResult text = run_vit({"info", "--model", golden_model("rope-axial")});
   CHECK(text.exit_code == 0);
   CHECK(contains(text.out, "crop the center 24 x 24"));
+}
+
+TEST_CASE("apps: info knows the heads that give maps") {
+  struct Head {
+    const char* folder;
+    const char* kind;
+    const char* output;
+  };
+  for (const Head& head :
+       {Head{"dense/hf-depth-anything", "dpt", "depth"}, Head{"dense/hf-eomt", "masks", "masks_of_segments"},
+        Head{"boxes/yolos", "boxes", "classes_of_boxes"}, Head{"boxes/owlv2", "boxes", "vectors_of_boxes"},
+        Head{"boxes/vitpose", "heatmaps", "heat_maps_of_keypoints"}}) {
+    CAPTURE(head.folder);
+    const std::string folder = data_path(std::string("golden/") + head.folder).string();
+    const RunResult run = run_vit({"info", folder, "--tensors", "--json"});
+    REQUIRE(run.exit_code == 0);
+    const Json facts = parse_json(run.out, "info").at("model");
+    const Json found = facts.at("dense_head"), branch = found.at("branches")[0];
+    CHECK(branch.at("kind").as_string() == head.kind);
+    CHECK(branch.at("outputs").at(head.output).at("channels").as_size() != 0);
+    CHECK(branch.at("taps").size() != 0);
+    CHECK(found.at("flops").at("total").as_double() > 0.0);
+    std::size_t parameters = 0, tensors = 0;
+    for (std::size_t i = 0; i < facts.at("tensors").size(); ++i) {
+      const Json tensor = facts.at("tensors")[i];
+      if (!tensor.at("use").as_string().starts_with("dense.")) continue;
+      std::size_t elements = 1;
+      for (std::size_t d = 0; d < tensor.at("shape").size(); ++d) elements *= tensor.at("shape")[d].as_size();
+      parameters += elements;
+      ++tensors;
+    }
+    CHECK(found.at("tensors").as_size() == tensors);
+    CHECK(found.at("parameters").as_size() == parameters);
+    CHECK(parameters != 0);
+    CHECK(contains(run_vit({"info", folder}).out, text("branch.0.kind: ", head.kind)));
+  }
+  const RunResult plain = run_vit({"info", "--model", golden_model("rope-axial"), "--json"});
+  CHECK(!parse_json(plain.out, "info").at("model").find("dense_head"));
 }

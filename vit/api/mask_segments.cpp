@@ -1,7 +1,5 @@
-// Segments of an image from masks of queries, as transformers' EomtImageProcessor makes them: the masks are
-// brought to the pixels of the model, then what of them shows the image to its size, all by linear
-// interpolation with edges aligned. Rows are made when they are needed, so that no mask is held at the size
-// of the image. Letters: Q queries, C classes, E = edge of a window, H, W = of the image.
+// Segments of an image from masks of queries, as transformers' EomtImageProcessor makes them of rows of
+// vit/dense/mask_rows.h. Letters: Q queries, C classes, H, W = of the image.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -10,7 +8,7 @@
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/dense.h"
-#include "vit/dense/windows.h"
+#include "vit/dense/mask_rows.h"
 
 namespace vit {
 using namespace internal;
@@ -18,76 +16,6 @@ namespace {
 
 constexpr Where kWhere{"segments_of", ErrorKind::argument};
 constexpr std::size_t kRowsPerTask = 16;
-
-/// Where the pixels of one axis come from: first * (1 - t) + second * t.
-struct Lerp {
-  std::vector<std::uint32_t> first, second;
-  std::vector<float> t;
-
-  /// The outputs [0, count) of an axis of `in` points that becomes `out`.
-  Lerp(std::size_t in, std::size_t out, std::size_t count) {
-    const float scale = static_cast<float>(in) / static_cast<float>(out);
-    for (std::size_t i = 0; i < count; ++i) {
-      const float at = std::max(scale * (static_cast<float>(i) + 0.5f) - 0.5f, 0.0f);
-      const std::size_t low = std::min(static_cast<std::size_t>(at), in - 1);
-      first.push_back(static_cast<std::uint32_t>(low));
-      second.push_back(static_cast<std::uint32_t>(std::min(low + 1, in - 1)));
-      t.push_back(at - static_cast<float>(low));
-    }
-  }
-  std::size_t size() const noexcept { return first.size(); }
-  /// `between` may be neither `above` nor `below`.
-  void apply(const float* from, float* to) const {
-    for (std::size_t i = 0; i < size(); ++i) to[i] = from[first[i]] * (1.0f - t[i]) + from[second[i]] * t[i];
-  }
-};
-
-void blend(const float* above, const float* below, float t, std::size_t count, float* to) {
-  for (std::size_t i = 0; i < count; ++i) to[i] = above[i] * (1.0f - t) + below[i] * t;
-}
-
-float sigmoid(float x) {
-  return 1.0f / (1.0f + std::exp(-x));
-}
-
-/// A mask (h, w) at the pixels of the model, of which `width` columns are wanted.
-struct PixelRows {
-  Lerp rows, columns;
-  PixelRows(TensorView<const float> masks, ImageSize pixels, ImageSize wanted)
-      : rows(masks.dim(1), pixels.height, wanted.height), columns(masks.dim(2), pixels.width, wanted.width) {}
-  /// `scratch` takes a row of the mask.
-  void row(TensorView<const float> mask, std::size_t y, float* scratch, float* to) const {
-    blend(mask.row(rows.first[y]), mask.row(rows.second[y]), rows.t[y], mask.num_columns(), scratch);
-    columns.apply(scratch, to);
-  }
-};
-
-/// Masks (Q, h, w) at the size of the image, row by row.
-class ImageRows {
- public:
-  ImageRows(TensorView<const float> masks, const MaskFrame& frame, ImageSize image)
-      : masks_(masks),
-        pixels_(masks, frame.pixels, frame.content),
-        rows_(frame.content.height, image.height, image.height),
-        columns_(frame.content.width, image.width, image.width) {}
-
-  std::size_t scratch_floats() const noexcept { return masks_.dim(2) + 3 * pixels_.columns.size(); }
-  void row(std::size_t query, std::size_t y, float* scratch, float* to) const {
-    const std::size_t width = pixels_.columns.size();
-    float* const above = scratch + masks_.dim(2);
-    float* const below = above + width;
-    float* const between = below + width;
-    pixels_.row(masks_[query], rows_.first[y], scratch, above);
-    pixels_.row(masks_[query], rows_.second[y], scratch, below);
-    blend(above, below, rows_.t[y], width, between);
-    columns_.apply(between, to);
-  }
-
- private:
-  TensorView<const float> masks_;
-  PixelRows pixels_;
-  Lerp rows_, columns_;
-};
 
 /// Softmax of each query's scores (Q, C + 1), in place.
 Tensor<float> class_probabilities(TensorView<const float> scores) {
@@ -171,7 +99,7 @@ Owners find_owners(const ImageRows& masks, std::span<const Candidate> kept, Imag
       masks.row(kept[k].query, y, scratch, row);
       std::uint32_t area = 0;
       for (std::size_t x = 0; x < width; ++x) {
-        const float p = sigmoid(row[x]), score = kept[k].score * p;
+        const float p = mask_probability(row[x]), score = kept[k].score * p;
         const bool is_inside = p >= threshold;
         area += is_inside ? 1 : 0;
         if (k != 0 && !(score > best[x])) continue;
@@ -242,7 +170,7 @@ std::vector<float> mask_scores(const ImageRows& masks, std::span<const Candidate
                    for (std::size_t x = 0; x < image.width; ++x) {
                      if (!(row[x] > 0.0f)) continue;
                      ++areas.view().row(y)[k];
-                     sums.view().row(y)[k] += static_cast<double>(sigmoid(row[x]));
+                     sums.view().row(y)[k] += static_cast<double>(mask_probability(row[x]));
                    }
                  }
                });
@@ -291,64 +219,6 @@ SegmentMap instances(const ImageRows& masks, const Tensor<float>& probabilities,
 }
 
 // ------------------------------------------------------------------------------------------------ semantic
-
-/// Scores of all classes, C rows, at the rows of the model's pixels: those of windows are averaged.
-class ClassRows {
- public:
-  ClassRows(TensorView<const float> masks, const Tensor<float>& probabilities, std::size_t windows,
-            ImageSize pixels)
-      : masks_(masks),
-        probabilities_(probabilities),
-        windows_(windows),
-        pixels_(pixels),
-        edge_{windows > 1 ? std::min(pixels.height, pixels.width) : pixels.height,
-              windows > 1 ? std::min(pixels.height, pixels.width) : pixels.width},
-        rows_(masks, edge_, edge_) {}
-
-  std::size_t num_classes() const noexcept { return probabilities_.dim(1) - 1; }
-  std::size_t width() const noexcept { return pixels_.width; }
-  std::size_t scratch_floats() const noexcept { return masks_.dim(2) + edge_.width + width(); }
-
-  /// (C, width) at row `y`.
-  void row(std::size_t y, float* scratch, float* to) const {
-    float* const counts = scratch + masks_.dim(2) + edge_.width;
-    std::fill_n(counts, width(), 0.0f);
-    std::fill_n(to, num_classes() * width(), 0.0f);
-    for (std::size_t window = 0; window < windows_; ++window) {
-      const bool along_rows = pixels_.height > pixels_.width;
-      const std::size_t start = window_start(window, windows_, along_rows ? edge_.height : edge_.width,
-                                             std::max(pixels_.height, pixels_.width));
-      if (along_rows && (y < start || y >= start + edge_.height)) continue;
-      const std::size_t left = along_rows ? 0 : start;
-      add_window(window, along_rows ? y - start : y, scratch, to + left);
-      for (std::size_t x = 0; x < edge_.width; ++x) counts[left + x] += 1.0f;
-    }
-    for (std::size_t c = 0; c < num_classes(); ++c) {
-      for (std::size_t x = 0; x < width(); ++x) to[c * width() + x] /= counts[x];
-    }
-  }
-
- private:
-  void add_window(std::size_t window, std::size_t y, float* scratch, float* to) const {
-    const std::size_t queries = masks_.dim(0) / windows_, classes = num_classes();
-    float* const inside = scratch + masks_.dim(2);
-    for (std::size_t q = 0; q < queries; ++q) {
-      rows_.row(masks_[window * queries + q], y, scratch, inside);
-      for (std::size_t x = 0; x < edge_.width; ++x) inside[x] = sigmoid(inside[x]);
-      const float* const weights = probabilities_.view().row(window * queries + q);
-      for (std::size_t c = 0; c < classes; ++c) {
-        float* const row = to + c * width();
-        for (std::size_t x = 0; x < edge_.width; ++x) row[x] += weights[c] * inside[x];
-      }
-    }
-  }
-
-  TensorView<const float> masks_;
-  const Tensor<float>& probabilities_;
-  std::size_t windows_;
-  ImageSize pixels_, edge_;
-  PixelRows rows_;
-};
 
 /// The best class of each pixel, and the rows of the model's pixels between which a thread is.
 class SemanticRows {
@@ -459,7 +329,7 @@ SegmentMap segments_of(const ImageOutputs& outputs, const DenseConfig& config, c
     const ClassRows rows(masks, probabilities, windows, frame.pixels);
     return with_areas(best_classes(rows, frame.pixels, image, threads), classes, labels);
   }
-  const ImageRows rows(masks, frame, image);
+  const ImageRows rows(masks, frame.pixels, frame.content, image);
   const auto make = options.task == SegmentTask::panoptic ? panoptic : instances;
   return make(rows, probabilities, image, options, threads, labels);
 }

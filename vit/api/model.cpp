@@ -160,9 +160,11 @@ CheckpointDescription describe_checkpoint(const std::filesystem::path& path, con
   const CheckpointFolder folder(path, options);
   Checkpoint checkpoint = folder.load<ModelConfig>();
   std::optional<PreprocessConfig> preprocess = fitting_preprocess(folder, options, checkpoint);
-  return {.config = std::move(checkpoint.config),
-          .preprocess = std::move(preprocess),
-          .report = std::move(checkpoint.report)};
+  CheckpointDescription out{.config = std::move(checkpoint.config),
+                            .preprocess = std::move(preprocess),
+                            .report = std::move(checkpoint.report)};
+  if (checkpoint.dense) out.dense = std::move(checkpoint.dense->config);
+  return out;
 }
 
 CheckpointDescription describe_architecture(const std::string& architecture, const ModelOptions& options) {

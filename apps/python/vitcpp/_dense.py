@@ -205,7 +205,7 @@ class DenseModel:
             found.append(
                 [
                     {
-                        "score": None if score != score else score,
+                        "score": None if score != score else round(score, 6),
                         "label": labels[number] if number < len(labels) else str(number),
                         "mask": np.where(pixels == name, np.uint8(255), np.uint8(0)),
                     }

@@ -17,6 +17,7 @@ constexpr std::size_t kMostPassed = 64;  // more than threads that read at the s
 VideoFrames::VideoFrames(std::filesystem::path path, std::size_t max_pixels)
     : path_(std::move(path)), max_pixels_(max_pixels) {
   Video video(path_);
+  announced_ = video.num_frames();
   for (Image frame; video.read(frame, max_pixels_); ++count_) {
     if (count_ == 0) size_ = frame.size();
     VIT_CHECK(frame.size() == size_, kWhere.with(ErrorKind::unsupported), path_.string(), ": frame ", count_,
@@ -56,6 +57,10 @@ void expand_videos(InputList& list, std::size_t max_pixels) {
     }
     try {
       const auto frames = std::make_shared<const VideoFrames>(input.path, max_pixels);
+      if (frames->announced() > frames->size())
+        list.notes.push_back(
+            {input.name, text("has ", frames->size(), " frames that can be decoded; it announces ",
+                              frames->announced())});
       for (std::size_t i = 0; i < frames->size(); ++i) {
         inputs.push_back({.name = text(input.name, "[", i, "]"),
                           .path = input.path,

@@ -20,6 +20,8 @@ class VideoFrames {
   VideoFrames(std::filesystem::path path, std::size_t max_pixels);
 
   std::size_t size() const noexcept { return count_; }
+  /// What the file says of their number; 0 = nothing.
+  std::size_t announced() const noexcept { return announced_; }
   ImageSize frame_size() const noexcept { return size_; }
   /// A frame for the model. Cheap where indices grow; one below those before starts the video again.
   Image frame(std::size_t index) const { return read(for_model_, index); }
@@ -37,7 +39,7 @@ class VideoFrames {
 
   std::filesystem::path path_;
   std::size_t max_pixels_;
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, announced_ = 0;
   ImageSize size_;
   mutable Cursor for_model_, for_pictures_;
 };

@@ -139,7 +139,8 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
       .tap_norm_eps = backbone.norm_eps,
       .layers = MaskConfig{.queries = backbone.num_late_tokens,
                            .doublings = config.find_size("num_upscale_blocks").value_or(2),
-                           .activation = backbone.activation},
+                           // not that of a gated backbone, which is always SiLU
+                           .activation = read_hf_activation(config, Activation::gelu)},
       .outputs = {
           {.meaning = MapMeaning::masks, .channels = backbone.num_late_tokens, .finish = MapFinish::none},
           {.meaning = MapMeaning::mask_classes, .channels = classes + 1, .finish = MapFinish::none}}};

@@ -38,9 +38,9 @@ double merger_flops(const ModelConfig& config, GridSize grid) {
   return 2 * cells * per_cell;
 }
 
-/// Multiply-adds of the layers of a branch on N patches of width C.
+/// Multiply-adds of the layers of a branch on patches and registers of width C.
 struct DenseProducts {
-  double patches, width, patch_edge;
+  double patches, registers, width, patch_edge;
 
   double operator()(const DptConfig& c, const DenseBranch& branch) const {
     const double features = real(c.features), unit = 2 * 9 * features * features;
@@ -89,9 +89,21 @@ struct DenseProducts {
     }
     return sum + size * width * queries;
   }
-  template <typename Other>
-  double operator()(const Other&, const DenseBranch&) const {
-    return 0;
+  double operator()(const HeatmapConfig& c, const DenseBranch& branch) const {
+    const double keypoints = real(branch.outputs.front().channels), channels = real(c.channels);
+    if (c.decoder == HeatmapDecoder::simple)
+      return patches * real(c.enlarged * c.enlarged) * 9 * width * keypoints;
+    // of 4x4 places of a transposed convolution with stride 2 each output has 4
+    return patches * (4 * 4 * width * channels + 16 * (4 * channels * channels + channels * keypoints));
+  }
+  double operator()(const BoxConfig& c, const DenseBranch& branch) const {
+    double of_token = 0;
+    for (const MapOutput& output : branch.outputs) {
+      const bool is_linear =
+          output.meaning == MapMeaning::box_vectors || output.meaning == MapMeaning::box_terms;
+      of_token += width * (real(output.channels) + (is_linear ? 0 : 2 * width));
+    }
+    return (c.tokens == BoxTokens::patches ? patches : registers) * of_token;
   }
 };
 
@@ -99,6 +111,7 @@ struct DenseProducts {
 
 double count_dense_flops(const DenseConfig& config, const ModelConfig& backbone, GridSize grid) {
   const DenseProducts products{.patches = real(grid.rows) * real(grid.columns),
+                               .registers = real(backbone.num_register_tokens),
                                .width = real(backbone.embed_dim),
                                .patch_edge = real(backbone.patch_size)};
   double sum = 0;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
+#include "apps/vit/commands/info/dense_facts.h"
 #include "apps/vit/commands/info/flops.h"
 #include "apps/vit/commands/info/model_facts.h"
 #include "apps/vit/commands/info/text_facts.h"
@@ -234,6 +235,7 @@ void add_image_tower(const CheckpointDescription& facts, ordered_json& out) {
   out["config"] = ordered_json::parse(internal::config_json(facts.config));
   if (const std::string scaling = rope_scaling_text(facts.config.position); !scaling.empty())
     out["rope_scaling"] = scaling;
+  if (facts.dense) out["dense_head"] = dense_json(facts);
   out["labels"] = facts.config.labels.size();
   out["preprocessing"] = nullptr;
   if (facts.preprocess) out["preprocessing"] = ordered_json::parse(internal::config_json(*facts.preprocess));
@@ -311,11 +313,23 @@ std::string parameters_text(const ordered_json& tower) {
   return with_thousands(parameters) + " (" + with_unit(static_cast<double>(parameters)) + ")\n";
 }
 
+std::string dense_head_text(ordered_json head) {
+  const ordered_json branches = head["branches"], flops = head["flops"];
+  std::string out = "dense head\n  parameters: " + parameters_text(head);
+  out += text("  FLOPs: ", with_unit(flops["total"].get<double>()), " per image of ",
+              flops["height"].get<std::size_t>(), " x ", flops["width"].get<std::size_t>(), "\n");
+  for (const char* const shown : {"branches", "flops", "parameters"}) head.erase(shown);
+  out += values_text(head);
+  for (std::size_t i = 0; i < branches.size(); ++i) out += values_text(branches[i], text("branch.", i, "."));
+  return out;
+}
+
 std::string image_tower_text(const ordered_json& model) {
   std::string out = "parameters    " + parameters_text(model) + flops_text(model["flops_per_image"]) +
                     "configuration\n" + values_text(model["config"]);
   if (model.contains("rope_scaling"))
     out += "rope scaling  " + model["rope_scaling"].get<std::string>() + "\n";
+  if (model.contains("dense_head")) out += dense_head_text(model["dense_head"]);
   const ordered_json& preprocessing = model["preprocessing"];
   const std::string source = preprocessing.is_null() ? "unknown" : preprocessing["source"];
   out += "preprocessing (" + printable(source) + ")\n";
