@@ -207,9 +207,9 @@ void AnomalyBuilder::State::add_part() {
 void AnomalyBuilder::State::score_part() {
   bank.threshold_.reset();
   for (const View& view : views) {
-    const auto own = std::ranges::equal_range(bank.of_image_, view.image);
-    const auto begin = static_cast<std::size_t>(own.begin() - bank.of_image_.begin());
-    const auto end = static_cast<std::size_t>(own.end() - bank.of_image_.begin());
+    const auto own = std::equal_range(bank.of_image_.begin(), bank.of_image_.end(), view.image);
+    const auto begin = static_cast<std::size_t>(own.first - bank.of_image_.begin());
+    const auto end = static_cast<std::size_t>(own.second - bank.of_image_.begin());
     if (end - begin == bank.of_image_.size()) continue;  // no patch of another
     const TensorView<const float> features(rows.data() + view.first_row * columns,
                                            Shape{view.grid.rows * view.grid.columns, columns});
