@@ -482,6 +482,21 @@ TEST_CASE("towers: Kimi's files as transformers saves them give what those publi
   CHECK(std::ranges::equal(of_published[0][Output::merged].flat(), of_saved[0][Output::merged].flat()));
 }
 
+TEST_CASE("towers: timm's classifier on an encoder is found next to it") {
+  SKIP_WITHOUT_SHARED("fixtures/towers");
+  test::FileCopy copy(test::shared_path("fixtures/towers/timm-qwen3-vit-enc"));
+  std::erase_if(copy.entries(), [](const auto& entry) { return entry.name.starts_with("merger."); });
+  for (test::FileCopy::Entry& entry : copy.entries()) entry.name.insert(0, "encoder.");
+  copy.add("head.weight", {7, 48}).add("head.bias", {7});
+  copy.set_config(R"({"architecture": "qwen3_vit_88m", "num_classes": 7, "model_args": {"img_size": [64, 64],
+      "patch_size": 8, "embed_dim": 48, "depth": 2, "num_heads": 3, "mlp_ratio": 1.5, "pos_embed_grid_size": 6}})");
+  const test::ScratchFolder folder("timm-classifier");
+  copy.write_to(folder.path());
+  const auto model = Model::load(folder.path());
+  CHECK(model->config().num_classes == 7);
+  CHECK(model->config().pooling == Pooling::patch_mean);
+}
+
 TEST_CASE("towers: an image that cannot be cut into cells is refused") {
   const auto model = Model::load(test::data_path("golden/towers/qwen3-vl"));
   CHECK(test::contains(test::message_of([&] { model->grid_for(20, 16); }), "cells of 2 x 2"));

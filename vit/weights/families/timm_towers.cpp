@@ -197,9 +197,13 @@ ParsedModel read(const SourceFiles& files) {
 std::optional<Match> match(const SourceFiles& files) {
   if (find_timm_tower(architecture_name(files)) == nullptr) return std::nullopt;
   static constexpr std::string_view kPrefixes[] = {"", "encoder.", "module.", "module.encoder."};
-  const auto found = match_anchor(files, "patch_embed.proj.weight", kPrefixes);
+  std::optional<Match> found = match_anchor(files, "patch_embed.proj.weight", kPrefixes);
   VIT_CHECK(found, kWhere.with(ErrorKind::mismatch), files.weights_name,
             ": no tensor patch_embed.proj.weight, with or without encoder. in front");
+  // the classifier is next to the encoder, which may have been taken for a model of its own
+  constexpr std::string_view kInner = "encoder.";
+  if (found->prefix.ends_with(kInner))
+    found->outside = found->prefix.substr(0, found->prefix.size() - kInner.size());
   return found;
 }
 
