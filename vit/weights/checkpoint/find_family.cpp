@@ -35,6 +35,20 @@ constexpr ForeignLayout kForeignLayouts[] = {
 
 [[noreturn]] void refuse_family(const SourceFiles& files) {
   const std::span<const TensorEntry> entries = files.tensors.entries();
+  const auto type = files.config ? files.config->find_string("model_type") : std::nullopt;
+  std::string names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, entries.size()); ++i)
+    names += (i ? ", " : "") + in_quotes(entries[i].name);
+  const std::string start = text(files.weights_name,
+                                 ": not a supported family of Vision Transformers. "
+                                 "Its tensors are named ",
+                                 names, ", ...; ");
+  for (const ForeignLayout& layout : kForeignLayouts) {
+    const bool is_it = std::ranges::any_of(
+        entries, [&](const TensorEntry& entry) { return entry.name.ends_with(layout.patch); });
+    VIT_CHECK(type || !is_it, kWhere, start,
+              "a layout file describes such models (ModelOptions::layout): ", layout.files);
+  }
   const auto is_of_transformers = [](const Family* family) {
     return std::string_view(family->name).starts_with("hf_");
   };
@@ -49,7 +63,6 @@ constexpr ForeignLayout kForeignLayouts[] = {
            " belongs to a model of transformers, whose config.json is missing next to the file");
     }
   }
-  const auto type = files.config ? files.config->find_string("model_type") : std::nullopt;
   for (const std::string_view known : {"clipseg", "zoedepth", "depth_pro", "prompt_depth_anything",
                                        "vitmatte", "mask2former", "segformer"}) {
     VIT_CHECK(!type || *type != known, kWhere, files.weights_name, ": ", *type,
@@ -61,19 +74,7 @@ constexpr ForeignLayout kForeignLayouts[] = {
             in_quotes(*type), ", which no supported family of Vision Transformers has");
   VIT_CHECK(files.has_weights, kWhere.with(ErrorKind::io), files.config_name(),
             ": no file identifies the model, and there are no weights");
-  std::string names, anchors;
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, entries.size()); ++i)
-    names += (i ? ", " : "") + in_quotes(entries[i].name);
-  const std::string start = text(files.weights_name,
-                                 ": not a supported family of Vision Transformers. "
-                                 "Its tensors are named ",
-                                 names, ", ...; ");
-  for (const ForeignLayout& layout : kForeignLayouts) {
-    const bool is_it = std::ranges::any_of(
-        entries, [&](const TensorEntry& entry) { return entry.name.ends_with(layout.patch); });
-    VIT_CHECK(!is_it, kWhere, start,
-              "a layout file describes such models (ModelOptions::layout): ", layout.files);
-  }
+  std::string anchors;
   for (const Family* family : families()) {
     if (anchors.find(family->anchor) == std::string::npos)
       anchors += (anchors.empty() ? "" : ", ") + std::string(family->anchor);
