@@ -10,7 +10,6 @@ The held-out images of cifar10.py are not trained on.
 """
 
 import argparse
-import re
 import time
 from pathlib import Path
 
@@ -19,13 +18,12 @@ from torch.nn import functional
 from transformers import AutoModelForImageClassification
 
 import cifar10
+import teaching
 from lean_forward import LeanForward
+from teach_deit import step_share
 from train_cifar10 import (CHANGED_UNTIL, EMA_EVERY, EMA_KEEP, TEMPERATURE, add_model_options, build_model, build_optimisers,
                            deepened, export, rate, start_values, start_weights)
 
-# of ImageNet, as published models want their images
-MEAN = (0.485, 0.456, 0.406)
-STD = (0.229, 0.224, 0.225)
 # The labels of the training images add little to what the teacher says of them.
 TEACHER_SHARE = 0.9
 REPORT_SECONDS = 30
@@ -41,8 +39,7 @@ class Teacher(torch.nn.Module):
         self.size = size
 
     def forward(self, pixels):
-        larger = functional.interpolate(pixels, (self.size, self.size), mode="bicubic")
-        return self.vit(pixel_values=cifar10.normalise(larger, MEAN, STD).to(self.vit.dtype)).logits
+        return self.vit(pixel_values=teaching.enlarged(pixels, self.size).to(self.vit.dtype)).logits
 
 
 class Images:
@@ -100,18 +97,9 @@ def accuracy(model, pixels, labels):
     return right.item() / len(labels)
 
 
-def step_share(name, depth, decay):
-    """Share of the learning rate: early blocks take smaller steps than late ones (Clark et al. 2020, "ELECTRA"), the new head the
-    largest."""
-    if "classifier" in name:
-        return 10.0
-    block = re.search(r"\blayers?\.(\d+)\.", name)
-    return decay**(depth + 1 if "embeddings" in name else depth - int(block[1]) if block else 0)
-
-
 def fine_tune(teacher, images, held_out, args):
     depth = teacher.vit.config.num_hidden_layers
-    groups = [{"params": [p], "share": step_share(name, depth, args.layer_decay)}
+    groups = [{"params": [p], "share": step_share(name, depth, args)}
               for name, p in teacher.vit.named_parameters()]
     optimiser = torch.optim.AdamW(groups, lr=0, weight_decay=0.05)
     clock, steps = Clock(args.teacher_minutes), 0
@@ -206,6 +194,7 @@ def main():
     parser.add_argument("--teacher-minutes", type=float, default=1)
     parser.add_argument("--teacher-lr", type=float, default=3e-4)
     parser.add_argument("--layer-decay", type=float, default=0.8, help="step size of a block as a share of the next block's")
+    parser.add_argument("--head-step", type=float, default=10, help="step size of the new head as a multiple of --teacher-lr")
     parser.add_argument("--teacher-size", type=int, default=112, help="pixels that the teacher sees")
     parser.add_argument("--minutes", type=float, default=7.5)
     parser.add_argument("--batch", type=int, default=1024)

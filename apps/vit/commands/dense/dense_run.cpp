@@ -240,6 +240,8 @@ Image DenseRun::picture_of(const Input& input, ImageSize size) const {
 void DenseRun::add_to_page(const Input& input, PageItem item, const Image& picture) {
   item.name = input.name;
   item.link = file_link(input);
+  std::ranges::stable_sort(item.labels, std::ranges::greater{}, &PageLabel::score);
+  if (!item.labels.empty()) item.score = item.labels.front().score;
   const std::size_t edge = thumbnail_edge(inputs().size(), kMaxPageBytes, kLargestPicture);
   item.thumbnail = {.webp = encode_thumbnail(picture, edge), .failure = {}, .size = picture.size()};
   page_.push_back(std::move(item));

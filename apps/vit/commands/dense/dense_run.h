@@ -98,7 +98,8 @@ class DenseRun {
   void add_arrays(std::size_t index, std::span<const NamedArray> arrays);
   /// The image of an input as the model saw it, of that size; black for preprocessed pixels.
   Image picture_of(const Input& input, ImageSize size) const;
-  /// Adds an image, whose name is that of the input, with its picture to the page of --html.
+  /// Adds an image, whose name is that of the input, with its picture to the page of --html. Its labels are
+  /// sorted, and the largest score is that of the image.
   void add_to_page(const Input& input, PageItem item, const Image& picture);
 
  private:

@@ -212,8 +212,6 @@ class DetectRun {
     PageItem item = named_item(input.name);
     item.note = text(image.size.width, " x ", image.size.height);
     for (const Detection& d : found) item.labels.push_back({.name = d.label, .score = d.score});
-    std::ranges::stable_sort(item.labels, std::ranges::greater{}, &PageLabel::score);
-    if (!item.labels.empty()) item.score = item.labels.front().score;
     run_.add_to_page(input, std::move(item), picture);
   }
 

@@ -297,8 +297,6 @@ class Segmentation {
     for (const Segment& segment : map.segments)
       item.labels.push_back({.name = segment.label,
                              .score = segment.score.value_or(static_cast<float>(segment.area) / pixels)});
-    std::ranges::stable_sort(item.labels, std::ranges::greater{}, &PageLabel::score);
-    if (!item.labels.empty()) item.score = item.labels.front().score;
     const Image picture = run_.picture_of(input, image.size);
     run_.add_to_page(input, std::move(item), side_by_side(picture, colored_ids(map.map, colors, &picture)));
   }
