@@ -5,8 +5,12 @@
 //
 //   vit::Session session(vit::Model::load("dinov2"), {.input_size = vit::InputSize{...}});
 //   vit::AnomalyBuilder builder(session.model(), {.coreset = {.fraction = 0.1}});
-//   for (const auto& path : good) { session.run(path, builder.request(), outputs); builder.add(outputs[0],
-//   path); } const vit::AnomalyModel bank = builder.build(); bank.save("bank.safetensors");
+//   for (const auto& path : good) {
+//     session.run(path, builder.request(), outputs);
+//     builder.add(outputs[0], path);
+//   }
+//   const vit::AnomalyModel bank = builder.build();
+//   bank.save("bank.safetensors");
 //   session.run("part.jpg", bank.request(session.model()), outputs);
 //   const vit::AnomalyResult result = bank.score(outputs[0]);   // result.score, result.is_anomalous()
 #pragma once

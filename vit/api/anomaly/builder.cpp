@@ -41,14 +41,6 @@ double binomial_cdf(std::size_t successes, std::size_t n, double p) {
   return std::min(sum, 1.0);
 }
 
-Tensor<float> joined_rows(TensorView<const float> first, std::span<const float> second, std::size_t columns) {
-  const std::size_t before = first.empty() ? 0 : first.num_rows();
-  Tensor<float> out(Shape{before + second.size() / columns, columns});
-  if (before != 0) std::ranges::copy(first.flat(), out.data());
-  std::ranges::copy(second, out.data() + before * columns);
-  return out;
-}
-
 }  // namespace
 
 /// The order statistic that covers the quantile, and how sure that is whatever the scores' distribution.
@@ -171,18 +163,20 @@ void AnomalyBuilder::State::find_background() {
 void AnomalyBuilder::State::add_part() {
   if (of_image.empty()) return;
   if (bank.options_.foreground && bank.background_.empty()) find_background();
-  std::vector<float> kept;
+  const std::size_t num_before = bank.of_image_.size();
   std::vector<std::uint32_t> owners = bank.of_image_;
-  kept.reserve(rows.size());
+  std::vector<std::size_t> added;  // rows
   for (std::size_t i = 0; i < of_image.size(); ++i) {
-    const std::span<const float> row(rows.data() + i * columns, columns);
-    if (!is_foreground(row, bank.background_)) continue;
-    kept.insert(kept.end(), row.begin(), row.end());
+    if (!is_foreground({rows.data() + i * columns, columns}, bank.background_)) continue;
+    added.push_back(i);
     owners.push_back(of_image[i]);
   }
   VIT_CHECK(!owners.empty(), kWhere, "no patch of the good images is foreground");
   bank.num_seen_ += of_image.size();
-  const Tensor<float> all = joined_rows(bank.patches_, kept, columns);
+  Tensor<float> all(Shape{owners.size(), columns});
+  if (num_before != 0) std::ranges::copy(bank.patches_.flat(), all.data());
+  for (std::size_t i = 0; i < added.size(); ++i)
+    std::copy_n(rows.data() + added[i] * columns, columns, all.view().row(num_before + i));
   const CoresetSize& size = bank.options_.coreset;
   const std::size_t wanted =
       size.count != 0
@@ -196,6 +190,7 @@ void AnomalyBuilder::State::add_part() {
     std::copy_n(all.view().row(chosen[i]), columns, bank.patches_.view().row(i));
     bank.of_image_[i] = owners[chosen[i]];
   }
+  all = {};
   bank.prepare();
   score_part();
   rows.clear();
