@@ -15,7 +15,7 @@
 #include "tests/support/linear_product.h"
 #include "tests/support/rng.h"
 #include "vit/base/dtype.h"
-#include "vit/kernels/amx.h"
+#include "vit/kernels/self_check.h"
 #include "vit/kernels/targets.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -188,7 +188,7 @@ TEST_CASE("amx: products on tiles pass the self-check, and those of bytes have t
     if (std::string_view(target.table.name) == "avx512_bf16" && target.supported) vnni = &target.table;
   }
   if (tiles == nullptr || vnni == nullptr) return;  // the code around the tiles is AVX-512
-  CHECK(amx_product_is_right(*tiles->bfloat16->linear, *tiles->int8->linear));
+  CHECK(products_are_right(*tiles->bfloat16->linear, *tiles->int8->linear));
   const unsigned long before = test::num_emulated();
   test::Rng rng(3);
   for (const auto& [rows, columns, k] :

@@ -1,4 +1,4 @@
-// AMX: whether this process may use tiles, and whether they compute correctly.
+// AMX: whether this process may use tiles.
 #pragma once
 
 namespace vit::internal::kernels {
@@ -8,10 +8,5 @@ namespace vit::internal::kernels {
 bool amx_is_permitted();
 /// From now on amx_is_permitted() is true: for tests, before kernels are first used.
 void assume_amx() noexcept;
-
-struct LinearKernels;
-
-/// Whether a product of odd sizes has the expected value; takes a few microseconds.
-bool amx_product_is_right(const LinearKernels& bf16, const LinearKernels& int8) noexcept;
 
 }  // namespace vit::internal::kernels

@@ -29,9 +29,14 @@ size_t attention_packed_floats(size_t num_tokens, size_t head_dim) noexcept {
 
 static_assert(kQueriesAtOnce % kPanel == 0);
 
+/// Queries of a panel: a line may hold four channels, of which a head of one channel has a quarter.
+HWY_INLINE size_t query_floats(size_t head_dim) {
+  return HWY_MAX(head_dim, size_t{2}) * kPanel;
+}
+
 /// The state of a panel between blocks of keys.
 HWY_INLINE size_t panel_floats(size_t head_dim) {
-  return (2 * head_dim + 3) * kPanel;
+  return query_floats(head_dim) + (head_dim + 3) * kPanel;
 }
 
 inline size_t attention_scratch_floats(size_t head_dim) noexcept {
@@ -41,7 +46,7 @@ inline size_t attention_scratch_floats(size_t head_dim) noexcept {
 /// Scratch of the panel that starts `first` queries after the first of kQueriesAtOnce.
 HWY_INLINE AttentionScratch scratch_of(const AttentionArgs& args, size_t first) {
   float* const kept = args.scratch + kBlockKeys * kPanel + first / kPanel * panel_floats(args.head_dim);
-  float* const sums = kept + args.head_dim * kPanel;
+  float* const sums = kept + query_floats(args.head_dim);
   float* const query_steps = sums + args.head_dim * kPanel;
   return {.queries = kept,
           .sums = sums,

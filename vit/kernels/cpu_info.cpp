@@ -7,6 +7,8 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 #include "vit/base/parallel.h"
@@ -22,6 +24,25 @@ bool cpu_has_avx_vnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__builtin_cpu_supports("avx2") || __get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || a < 1) return false;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
+#else
+  return false;
+#endif
+}
+
+// Bits of Linux's arch/arm64/include/uapi/asm/hwcap.h.
+bool cpu_has_arm_dot_product() {
+#if defined(__aarch64__) && defined(__linux__)
+  constexpr unsigned long kDotProduct = 1ul << 20;
+  return (getauxval(AT_HWCAP) & kDotProduct) != 0;
+#else
+  return false;
+#endif
+}
+
+bool cpu_has_arm_matrices() {
+#if defined(__aarch64__) && defined(__linux__)
+  constexpr unsigned long kI8mm = 1ul << 13, kBf16 = 1ul << 14;
+  return (getauxval(AT_HWCAP2) & (kI8mm | kBf16)) == (kI8mm | kBf16);
 #else
   return false;
 #endif
@@ -46,6 +67,8 @@ std::vector<std::string> cpu_instruction_sets() {
   if (amx_is_permitted()) names.emplace_back("amx");
 #elif defined(__aarch64__)
   names.emplace_back("neon");
+  if (cpu_has_arm_dot_product()) names.emplace_back("dotprod");
+  if (cpu_has_arm_matrices()) names.insert(names.end(), {"bf16", "i8mm"});
 #endif
   return names;
 }

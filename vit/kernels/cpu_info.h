@@ -16,6 +16,11 @@ std::vector<std::string> cpu_instruction_sets();
 /// VNNI with AVX2, without AVX-512.
 bool cpu_has_avx_vnni();
 
+/// The extensions of Arm that Linux reports for this process: the dot product of bytes; BF16 and I8MM, which
+/// processors have together. False elsewhere.
+bool cpu_has_arm_dot_product();
+bool cpu_has_arm_matrices();
+
 /// The processor's name as reported by the operating system, else the architecture.
 std::string cpu_name();
 

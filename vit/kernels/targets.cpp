@@ -4,6 +4,7 @@
 
 #include "vit/kernels/amx.h"
 #include "vit/kernels/cpu_info.h"
+#include "vit/kernels/self_check.h"
 #include "vit/kernels/target_list.h"
 
 namespace vit::internal::kernels {
@@ -31,6 +32,9 @@ extern const Arithmetic kFloat32, kBfloat16, kInt8;
 namespace N_NEON {
 extern const TargetKernels kTarget;
 extern const Arithmetic kFloat32, kBfloat16, kInt8;
+#if HWY_ARCH_ARM_A64
+extern const Arithmetic kInt8Dot, kBfloat16Mmla, kInt8Mmla;
+#endif
 }  // namespace N_NEON
 #endif
 #if HWY_TARGETS & HWY_BASELINE_SCALAR
@@ -70,7 +74,7 @@ void add_avx512(std::int64_t supported, std::vector<CompiledTarget>& found) {
   const bool has_vnni = runs && __builtin_cpu_supports("avx512vnni") != 0;
   const bool has_bf16 = has_vnni && __builtin_cpu_supports("avx512bf16") != 0;
   const bool has_tiles = has_bf16 && amx_is_permitted();
-  const bool tiles_are_right = has_tiles && amx_product_is_right(*kBfloat16Amx.linear, *kInt8Amx.linear);
+  const bool tiles_are_right = has_tiles && products_are_right(*kBfloat16Amx.linear, *kInt8Amx.linear);
   found.push_back(target(tiles_are_right,
                          {"avx512_amx",
                           "AVX-512 with AMX: the same, on tiles; compiled and emulated, never run on "
@@ -103,6 +107,35 @@ void add_avx2(std::int64_t supported, std::vector<CompiledTarget>& found) {
 }
 #endif
 
+#if HWY_TARGETS & HWY_NEON
+#define VIT_ONLY_EMULATED "; compiled and emulated, never run on hardware yet"
+void add_neon(std::int64_t supported, std::vector<CompiledTarget>& found) {
+  using namespace N_NEON;
+  const bool runs = (supported & HWY_NEON) != 0;
+#if HWY_ARCH_ARM_A64
+  const bool has_matrices = runs && cpu_has_arm_matrices();
+  const bool are_right = has_matrices && products_are_right(*kBfloat16Mmla.linear, *kInt8Mmla.linear);
+  found.push_back(target(are_right,
+                         {"neon_i8mm",
+                          "NEON with BF16 and I8MM: the same, and products of two rows and two columns for "
+                          "bfloat16 and int8" VIT_ONLY_EMULATED},
+                         kTarget, kFloat32, kBfloat16Mmla, kInt8Mmla));
+  // As with AMX: the next table says why this one is missing.
+  found.push_back(target(
+      runs && cpu_has_arm_dot_product(),
+      {"neon_dot", has_matrices && !are_right
+                       ? "NEON with dot product: the same, and its products of bytes for int8; BF16 and I8MM "
+                         "are not used, they failed a self-check" VIT_ONLY_EMULATED
+                       : "NEON with dot product: the same, and its products of bytes for "
+                         "int8" VIT_ONLY_EMULATED},
+      kTarget, kFloat32, kBfloat16, kInt8Dot));
+#endif
+  found.push_back(
+      target(runs, {"neon", "NEON: 4 lanes" VIT_ONLY_EMULATED}, kTarget, kFloat32, kBfloat16, kInt8));
+}
+#undef VIT_ONLY_EMULATED
+#endif
+
 }  // namespace
 
 const std::vector<CompiledTarget>& compiled_targets() {
@@ -120,8 +153,7 @@ const std::vector<CompiledTarget>& compiled_targets() {
                            N_SSE4::kTarget, N_SSE4::kFloat32, N_SSE4::kBfloat16, N_SSE4::kInt8));
 #endif
 #if HWY_TARGETS & HWY_NEON
-    found.push_back(target((supported & HWY_NEON) != 0, {"neon", "NEON: 4 lanes"}, N_NEON::kTarget,
-                           N_NEON::kFloat32, N_NEON::kBfloat16, N_NEON::kInt8));
+    add_neon(supported, found);
 #endif
 #if HWY_TARGETS & HWY_BASELINE_SCALAR
     found.push_back(target(true, {"portable", "the compiler's baseline"}, VIT_KERNELS_PORTABLE::kTarget,

@@ -4,4 +4,17 @@
 
 #if HWY_TARGETS & VIT_KERNELS_TARGET
 #include "vit/kernels/common-inl.h"
+
+#if HWY_ARCH_ARM_A64
+HWY_BEFORE_NAMESPACE();
+namespace vit::internal::kernels::HWY_NAMESPACE {
+
+extern const LinearKernels kInt8DotLinear;  // in neon_dot.cpp
+extern const Arithmetic kInt8Dot;
+constexpr Arithmetic kInt8Dot{
+    .linear = &kInt8DotLinear, .attention = kFloat32.attention, .fine = &kFloat32Linear};
+
+}  // namespace vit::internal::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
 #endif
