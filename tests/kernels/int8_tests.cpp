@@ -66,7 +66,7 @@ std::vector<float> product(const LinearKernels& kernels, const std::vector<float
   return test::linear_product(kernels, rows, weight, epilogue);
 }
 
-/// The scales of all rows, as the kernels find them.
+/// The scales of all rows, as the kernels find them; zeros as of unsigned bytes.
 std::vector<InputScale> scales_of(const LinearKernels& kernels, const std::vector<float>& in,
                                   std::size_t stride, Sizes sizes) {
   const Tensor<std::byte> rows = test::converted_rows(
@@ -78,6 +78,7 @@ std::vector<InputScale> scales_of(const LinearKernels& kernels, const std::vecto
         reinterpret_cast<const InputScale*>(behind - int8_scale_bytes(sizes.in_features));
     scales.insert(scales.end(), begin, begin + int8_groups(sizes.in_features));
   }
+  for (InputScale& scale : scales) scale.zero += test::zero_offset(kernels);
   return scales;
 }
 

@@ -68,9 +68,14 @@ inline Int8Steps int8_steps(const internal::kernels::LinearKernels& kernels) {
   if (&kernels == &internal::kernels::reference_byte_kernels(128)) return {127, 128};
   if (&kernels == &internal::kernels::reference_byte_kernels(255)) return {127, 255};
   const std::string_view description = kernels.description;
-  if (description.starts_with("products of bytes (")) return {127, 255};  // VNNI, AMX
+  if (description.starts_with("products of bytes (")) return {127, 255};  // VNNI, AMX, SDOT, I8MM
   if (description == "products of bytes") return {127, 128};
   return {32'767, 255};
+}
+
+/// How much lower than unsigned bytes these kernels store their inputs.
+inline float zero_offset(const internal::kernels::LinearKernels& kernels) {
+  return std::string_view(kernels.description) == "products of bytes (SDOT)" ? 128.0f : 0.0f;
 }
 
 }  // namespace vit::test

@@ -1,4 +1,5 @@
-// Whole tiny models on the tiles of AMX, executed in software where the processor has none.
+// Whole tiny models on tables whose products are of tiles: those of AMX, executed in software where the
+// processor has none, and of two rows and two columns on Arm.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -50,9 +51,7 @@ void check_model(const Checkpoint<ModelConfig>& checkpoint, Precision precision,
   const ModelConfig& config = checkpoint.config;
   const Tensor<float> pixels = test::random_pixels(3, config.image_height, config.image_width);
   const VisionTransformer on_tiles(config, checkpoint.weights, tiles, precision);
-  const unsigned long before = test::num_emulated();
   const Tensor<float> found = tokens_of(on_tiles, pixels, 1);
-  CHECK(test::num_emulated() > before);
   // The same bits for any batch and any number of threads.
   CHECK(std::ranges::equal(tokens_of(on_tiles, pixels, 3).flat(), found.flat()));
   const Tensor<float> last = tokens_of(on_tiles, pixels.view().part(2, 1), 1);
@@ -66,13 +65,9 @@ void check_model(const Checkpoint<ModelConfig>& checkpoint, Precision precision,
 
 }  // namespace
 
-TEST_CASE(
-    "amx: whole tiny models on tiles keep the bits of any batch, and are as near to float32 as without") {
-  if (!test::can_emulate_amx()) return;
-  const kernels::KernelTable* const tiles = find_table("avx512_amx", false);
-  const kernels::KernelTable* const lanes = find_table("avx512_bf16", true);
-  if (tiles == nullptr || lanes == nullptr) return;  // the code around the tiles is AVX-512
-  test::emulate_amx();
+namespace {
+
+void check_models(const kernels::KernelTable& tiles, const kernels::KernelTable& lanes) {
   // A few of the models; all for `tests/run --all`.
   const bool all = std::getenv("VIT_TESTS_ALL_MODELS") != nullptr;
   const auto folders = test::folders_in(test::data_path("golden/models"));
@@ -81,9 +76,33 @@ TEST_CASE(
     const auto checkpoint = load_checkpoint(folders[i], test::options_of(folders[i]));
     for (const Precision precision : {Precision::bfloat16, Precision::int8}) {
       CAPTURE(to_string(precision));
-      check_model(checkpoint, precision, *tiles, *lanes);
+      check_model(checkpoint, precision, tiles, lanes);
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "amx: whole tiny models on tiles keep the bits of any batch, and are as near to float32 as without") {
+  if (!test::can_emulate_amx()) return;
+  const kernels::KernelTable* const tiles = find_table("avx512_amx", false);
+  const kernels::KernelTable* const lanes = find_table("avx512_bf16", true);
+  if (tiles == nullptr || lanes == nullptr) return;  // the code around the tiles is AVX-512
+  test::emulate_amx();
+  const unsigned long before = test::num_emulated();
+  check_models(*tiles, *lanes);
+  CHECK(test::num_emulated() > before);
+}
+
+TEST_CASE("neon: whole tiny models by BF16 and I8MM keep the bits of any batch, and are near to float32") {
+  const kernels::KernelTable* const tiles = find_table("neon_i8mm", true);
+  if (tiles != nullptr) check_models(*tiles, kernels::find_kernels("neon"));
+}
+
+TEST_CASE("neon: whole tiny models by the dot product have int8 layers as near to float32 as other bytes") {
+  const kernels::KernelTable* const dot = find_table("neon_dot", true);
+  if (dot != nullptr) check_models(*dot, kernels::find_kernels("neon"));
 }
 
 }  // namespace vit
