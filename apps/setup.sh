@@ -7,6 +7,12 @@ packages_build=(cmake g++ libarchive-dev libavif-dev libboost-dev libcli11-dev l
 packages_test=(chromium doctest-dev help2man libbenchmark-dev pkg-config python3 python3-venv zsh)
 packages_package=(dpkg-dev file git help2man patchelf python3-venv xz-utils)
 packages_docs=(doxygen python3)
+# For programs of arm64 on another machine: OpenCV's development files of two architectures exclude each other in Debian 12.
+packages_aarch64=(cmake g++-aarch64-linux-gnu libcli11-dev libeigen3-dev ninja-build nlohmann-json3-dev qemu-user-static)
+for library in archive avif boost faiss gif heif hwy icu jpeg lcms2 openjp2-7 png seccomp ssl tiff webp; do
+  packages_aarch64+=("lib$library-dev:arm64")
+done
+packages_aarch64+=(zlib1g-dev:arm64)
 packages_all=(clang libclang-rt-dev libomp-dev python3-venv)
 
 say() { printf '%s\n' "== $*"; }
@@ -17,9 +23,12 @@ require_packages() {
     say "no dpkg here: taking for granted what the Debian packages $* hold"
     return
   fi
-  local name installed missing=() as_root=()
-  # A name that an installed package provides (libjpeg-dev, pkg-config on some releases) is there as well.
-  installed=$(dpkg-query --show --showformat '${db:Status-Status} ${Package}, ${Provides},\n' | grep '^installed ')
+  local name installed own missing=() as_root=()
+  # A name that an installed package provides (libjpeg-dev, pkg-config on some releases) is there as well. Packages of another
+  # architecture are named with it.
+  own=$(dpkg --print-architecture)
+  installed=$(dpkg-query --show --showformat '${db:Status-Status}|${Architecture}|${Package}|${Provides}\n' |
+    awk -F '|' -v own="$own" '$1 == "installed" {print " " $3 ":" $2 ","; if ($2 == own || $2 == "all") print " " $3 ", " $4 ","}')
   for name in "$@"; do
     [[ $installed =~ [[:space:]]${name//+/[+]}(' ('[^\)]*')')?, ]] || missing+=("$name")
   done
@@ -33,6 +42,9 @@ require_packages() {
     as_root=(sudo)
   fi
   say "installing ${missing[*]}"
+  for name in "${missing[@]}"; do
+    [[ $name != *:* ]] || "${as_root[@]}" dpkg --add-architecture "${name#*:}"
+  done
   "${as_root[@]}" apt-get update --quiet=2
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends "${missing[@]}"
 }

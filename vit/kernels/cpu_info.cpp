@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -73,11 +76,36 @@ std::vector<std::string> cpu_instruction_sets() {
   return names;
 }
 
+namespace {
+
+/// The value of a line "key : value" of /proc/cpuinfo, or "".
+std::string value_of(const std::string& line, std::string_view key) {
+  const std::size_t colon = line.find(": ");
+  return colon != std::string::npos && line.compare(0, key.size(), key) == 0 ? line.substr(colon + 2) : "";
+}
+
+/// Arm's processors have no name in /proc/cpuinfo: numbers of the implementer (0x41 is Arm) and of the part.
+std::string arm_name(const std::string& implementer, const std::string& part) {
+  static constexpr std::pair<std::string_view, const char*> kParts[] = {
+      {"0xd03", "Cortex-A53"},  {"0xd05", "Cortex-A55"},  {"0xd07", "Cortex-A57"},  {"0xd08", "Cortex-A72"},
+      {"0xd0b", "Cortex-A76"},  {"0xd0c", "Neoverse N1"}, {"0xd40", "Neoverse V1"}, {"0xd49", "Neoverse N2"},
+      {"0xd4f", "Neoverse V2"}, {"0xd83", "Neoverse V3"}, {"0xd8e", "Neoverse N3"}};
+  const auto* const known = std::find_if(std::begin(kParts), std::end(kParts),
+                                         [&](const auto& entry) { return entry.first == part; });
+  if (implementer == "0x41" && known != std::end(kParts)) return known->second;
+  return "aarch64, implementer " + implementer + ", part " + part;
+}
+
+}  // namespace
+
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
+  std::string implementer;
   for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (colon != std::string::npos && line.compare(0, 10, "model name") == 0) return line.substr(colon + 2);
+    if (const std::string name = value_of(line, "model name"); !name.empty()) return name;
+    if (const std::string found = value_of(line, "CPU implementer"); !found.empty()) implementer = found;
+    if (const std::string part = value_of(line, "CPU part"); !part.empty())
+      return arm_name(implementer, part);
   }
 #if defined(__x86_64__)
   return "x86-64";
