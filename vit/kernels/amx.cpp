@@ -17,21 +17,21 @@ void assume_amx() noexcept {
   is_assumed = true;
 }
 
-bool amx_is_permitted() {
-  if (is_assumed) return true;
+Amx amx_support() {
+  if (is_assumed) return Amx::permitted;
 #if defined(__x86_64__) && defined(__linux__)
-  static const bool is_permitted = [] {
+  static const Amx support = [] {
     constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25;  // CPUID 7.0, EDX
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kBf16) == 0 || (d & kTile) == 0 ||
         (d & kInt8) == 0)
-      return false;
+      return Amx::absent;
     constexpr int kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-    return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0 ? Amx::permitted : Amx::refused;
   }();
-  return is_permitted;
+  return support;
 #else
-  return false;
+  return Amx::absent;
 #endif
 }
 

@@ -67,7 +67,7 @@ std::vector<std::string> cpu_instruction_sets() {
   if (__builtin_cpu_supports("avx512bw")) names.emplace_back("avx512bw");
   if (__builtin_cpu_supports("avx512vnni")) names.emplace_back("avx512vnni");
   if (__builtin_cpu_supports("avx512bf16")) names.emplace_back("avx512bf16");
-  if (amx_is_permitted()) names.emplace_back("amx");
+  if (amx_support() == Amx::permitted) names.emplace_back("amx");
 #elif defined(__aarch64__)
   names.emplace_back("neon");
   if (cpu_has_arm_dot_product()) names.emplace_back("dotprod");

@@ -73,21 +73,23 @@ void add_avx512(std::int64_t supported, std::vector<CompiledTarget>& found) {
   const bool runs = (supported & HWY_AVX3) != 0;
   const bool has_vnni = runs && __builtin_cpu_supports("avx512vnni") != 0;
   const bool has_bf16 = has_vnni && __builtin_cpu_supports("avx512bf16") != 0;
-  const bool has_tiles = has_bf16 && amx_is_permitted();
+  const bool has_tiles = has_bf16 && amx_support() == Amx::permitted;
   const bool tiles_are_right = has_tiles && products_are_right(*kBfloat16Amx.linear, *kInt8Amx.linear);
   found.push_back(target(tiles_are_right,
                          {"avx512_amx",
                           "AVX-512 with AMX: the same, on tiles; compiled and emulated, never run on "
                           "hardware yet"},
                          kTarget, kFloat32, kBfloat16Amx, kInt8Amx));
-  // The table that is chosen where tiles cannot be trusted says so: theirs is not listed then.
-  found.push_back(target(
-      has_bf16,
-      {"avx512_bf16", has_tiles && !tiles_are_right
-                          ? "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16; "
-                            "AMX is not used, its tiles failed a self-check"
-                          : "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16"},
-      kTarget, kFloat32, kBfloat16Pairs, kInt8VnniBf16));
+  // The table that is chosen instead says why tiles are not used: theirs is not listed then.
+#define VIT_BF16_TABLE "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16"
+  const char* description = VIT_BF16_TABLE;
+  if (amx_support() == Amx::refused)
+    description = VIT_BF16_TABLE "; AMX is not used, the system refuses it (Linux grants it since 5.16)";
+  if (has_tiles && !tiles_are_right)
+    description = VIT_BF16_TABLE "; AMX is not used, its tiles failed a self-check";
+#undef VIT_BF16_TABLE
+  found.push_back(
+      target(has_bf16, {"avx512_bf16", description}, kTarget, kFloat32, kBfloat16Pairs, kInt8VnniBf16));
   found.push_back(target(has_vnni,
                          {"avx512_vnni", "AVX-512 with VNNI: the same, and its products of bytes for int8"},
                          kTarget, kFloat32, kBfloat16, kInt8Vnni));
