@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "tests/support/errors.h"
@@ -36,6 +38,7 @@ struct OwnMap {
 struct Problem {
   MapSize size;
   std::size_t in, out, edge, stride;
+  bool in_relu = false;  // and a second residual
 };
 
 /// Sum over the window of an output in double, and of the absolute terms.
@@ -55,15 +58,112 @@ Sum window_sum(const Problem& p, const OwnMap& in, const Tensor<float>& weight, 
         if (row < 0 || column < 0 || row >= static_cast<std::ptrdiff_t>(p.size.height) ||
             column >= static_cast<std::ptrdiff_t>(p.size.width))
           continue;
-        const double term =
-            static_cast<double>(in.at(static_cast<std::size_t>(row), static_cast<std::size_t>(column), c)) *
-            weight.data()[((o * p.in + c) * p.edge + u) * p.edge + v];
+        const double read = in.at(static_cast<std::size_t>(row), static_cast<std::size_t>(column), c);
+        const double term = (p.in_relu ? std::max(read, 0.0) : read) *
+                            weight.data()[((o * p.in + c) * p.edge + u) * p.edge + v];
         sum.value += term;
         sum.magnitude += std::abs(term);
       }
     }
   }
   return sum;
+}
+
+constexpr std::size_t kTile = kernels::kConvolutionTile, kWindow = kTile + 2;
+using Square = std::array<double, kWindow * kWindow>;
+
+/// Absolute values of the matrices of F(4x4, 3x3) for the points 0, 3/4, -3/4, 3/2, -3/2 and infinity, from
+/// their definition: B^T has the coefficients of the products of (x - p) for all other points p, a row of G
+/// the powers of a point over its distances to the others, a column of A^T the powers of a point.
+struct Transforms {
+  Transforms() {
+    constexpr std::array<double, kWindow - 1> kPoints{0.0, 0.75, -0.75, 1.5, -1.5};
+    for (std::size_t j = 0; j < kWindow; ++j) {
+      std::vector<double> polynomial{1.0};
+      double distances = 1.0;
+      for (std::size_t k = 0; k < kPoints.size(); ++k) {
+        if (k == j) continue;
+        polynomial.insert(polynomial.begin(), 0.0);  // times x
+        for (std::size_t i = 0; i + 1 < polynomial.size(); ++i)
+          polynomial[i] -= kPoints[k] * polynomial[i + 1];
+        if (j < kPoints.size()) distances *= kPoints[j] - kPoints[k];
+      }
+      for (std::size_t i = 0; i < polynomial.size(); ++i) of_window[j][i] = std::abs(polynomial[i]);
+      const bool infinite = j == kPoints.size();
+      for (std::size_t i = 0; i < 3; ++i)
+        of_kernel[j][i] = infinite ? (i == 2 ? 1.0 : 0.0)
+                                   : std::abs(std::pow(kPoints[j], static_cast<double>(i)) / distances);
+      for (std::size_t i = 0; i < kTile; ++i)
+        of_sums[i][j] =
+            infinite ? (i + 1 == kTile ? 1.0 : 0.0) : std::abs(std::pow(kPoints[j], static_cast<double>(i)));
+    }
+  }
+  double of_window[kWindow][kWindow]{}, of_kernel[kWindow][3]{}, of_sums[kTile][kWindow]{};
+};
+
+/// Absolute sums of all terms of the 16 outputs of tiles, of any channel: what rounding errors are relative
+/// to.
+class TileMagnitudes {
+ public:
+  TileMagnitudes(const Problem& p, const OwnMap& in, const Tensor<float>& weight) : p_(p) {
+    for (std::size_t kernel = 0; kernel < p.out * p.in; ++kernel) {
+      kernels_.push_back(square([&](std::size_t u, std::size_t v) {
+        double sum = 0.0;
+        for (std::size_t i = 0; i < 9; ++i)
+          sum += t_.of_kernel[u][i / 3] * t_.of_kernel[v][i % 3] * std::abs(weight.data()[kernel * 9 + i]);
+        return sum;
+      }));
+    }
+    for (std::size_t y = 0; y < p.size.height; y += kTile) {
+      for (std::size_t x = 0; x < p.size.width; x += kTile) add_windows(in, y, x);
+    }
+  }
+
+  double at(std::size_t y, std::size_t x, std::size_t o) const {
+    const std::size_t across = (p_.size.width + kTile - 1) / kTile;
+    const std::size_t tile = y / kTile * across + x / kTile;
+    double sum = 0.0;
+    for (std::size_t c = 0; c < p_.in; ++c) {
+      const Square& window = windows_[tile * p_.in + c];
+      const Square& kernel = kernels_[o * p_.in + c];
+      for (std::size_t i = 0; i < window.size(); ++i)
+        sum +=
+            t_.of_sums[y % kTile][i / kWindow] * t_.of_sums[x % kTile][i % kWindow] * window[i] * kernel[i];
+    }
+    return sum;
+  }
+
+ private:
+  template <class Value>
+  static Square square(const Value& value) {
+    Square out;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = value(i / kWindow, i % kWindow);
+    return out;
+  }
+  void add_windows(const OwnMap& in, std::size_t top, std::size_t left) {
+    for (std::size_t c = 0; c < p_.in; ++c) {
+      const Square pixels = square([&](std::size_t i, std::size_t j) {
+        const std::size_t y = top + i, x = left + j;  // plus one
+        const bool outside = y == 0 || x == 0 || y > p_.size.height || x > p_.size.width;
+        return outside ? 0.0 : std::abs(double{in.at(y - 1, x - 1, c)});
+      });
+      windows_.push_back(square([&](std::size_t u, std::size_t v) {
+        double sum = 0.0;
+        for (std::size_t i = 0; i < pixels.size(); ++i)
+          sum += t_.of_window[u][i / kWindow] * t_.of_window[v][i % kWindow] * pixels[i];
+        return sum;
+      }));
+    }
+  }
+
+  Problem p_;
+  Transforms t_;
+  std::vector<Square> kernels_, windows_;
+};
+
+/// The scratch memory of a convolution for `threads`.
+Tensor<float> scratch_of(const Convolution& convolution, std::size_t threads) {
+  return Tensor<float>(Shape{threads, std::max<std::size_t>(convolution.scratch_floats(), 1)});
 }
 
 void check_convolution(const kernels::KernelTable& table, const Problem& p) {
@@ -78,19 +178,28 @@ void check_convolution(const kernels::KernelTable& table, const Problem& p) {
   const OwnMap in(p.size, p.in, 1);
   const Tensor<float> weight = rng.tensor({p.out, p.in, p.edge, p.edge});
   const std::vector<float> bias = rng.numbers(p.out);
-  const Convolution convolution(weight, bias, p.stride, *table.float32->linear);
+  const Convolution convolution(weight, bias, p.stride, table);
   const MapSize size = convolution.out_size(p.size);
-  const OwnMap before(size, p.out, 2), out(size, p.out, 2);
-  convolution.forward(in.map, out.map, 2, {.activation = Activation::relu, .residual = out.map});
+  const OwnMap before(size, p.out, 2), out(size, p.out, 2), second(size, p.out, 3);
+  Tensor<float> scratch = scratch_of(convolution, 2);
+  MapEpilogue epilogue{.activation = Activation::relu, .residual = out.map};
+  if (p.in_relu) epilogue.in_relu = true, epilogue.second = second.map;
+  convolution.forward(in.map, out.map, 2, scratch, epilogue);
+  const bool of_tiles = p.edge == 3 && p.stride == 1;
+  std::optional<TileMagnitudes> magnitudes;
+  if (of_tiles) magnitudes.emplace(p, in, weight);
   for (std::size_t y = 0; y < size.height; ++y) {
     for (std::size_t x = 0; x < size.width; ++x) {
       for (std::size_t o = 0; o < p.out; ++o) {
         const Sum sum = window_sum(p, in, weight, y, x, o);
-        const double exact = std::max(sum.value + bias[o], 0.0) + before.at(y, x, o);
-        const double magnitude = sum.magnitude + std::abs(bias[o]) + std::abs(before.at(y, x, o));
-        const double bound =
-            test::dot_bound(test::gemm_chain(p.in * p.edge * p.edge) + p.edge + 2, magnitude);
-        REQUIRE(std::abs(out.at(y, x, o) - exact) <= bound);
+        const double more = p.in_relu ? second.at(y, x, o) : 0.0;
+        const double exact = std::max(sum.value + bias[o], 0.0) + before.at(y, x, o) + more;
+        const double terms = of_tiles ? magnitudes->at(y, x, o) : sum.magnitude;
+        const double magnitude = terms + std::abs(bias[o]) + std::abs(before.at(y, x, o)) + std::abs(more);
+        // to and from tiles: at most four roundings along each axis, and one of the kernel
+        const std::size_t chain = of_tiles ? test::gemm_chain(p.in) + 4 * 4 + 1 + 4
+                                           : test::gemm_chain(p.in * p.edge * p.edge) + p.edge + 2;
+        REQUIRE(std::abs(out.at(y, x, o) - exact) <= test::dot_bound(chain, magnitude));
       }
     }
   }
@@ -99,6 +208,12 @@ void check_convolution(const kernels::KernelTable& table, const Problem& p) {
     REQUIRE(out.map.row(-1)[x] == 0.0f);
     REQUIRE(out.map.row(static_cast<std::ptrdiff_t>(size.height))[x] == 0.0f);
   }
+  for (std::size_t y = 0; y < size.height; ++y) {
+    for (std::size_t o = 0; o < p.out; ++o) {
+      REQUIRE(*(out.map.row(static_cast<std::ptrdiff_t>(y)) - 1 - o) == 0.0f);
+      REQUIRE(out.map.row(static_cast<std::ptrdiff_t>(y))[size.width * p.out + o] == 0.0f);
+    }
+  }
 }
 
 }  // namespace
@@ -106,26 +221,59 @@ void check_convolution(const kernels::KernelTable& table, const Problem& p) {
 TEST_CASE("convolution: every table against sums in double") {
   for (const kernels::KernelTable* table : kernels::available_kernels()) {
     for (const Problem& p :
-         {Problem{{1, 1}, 1, 1, 3, 1}, Problem{{5, 7}, 3, 10, 3, 1}, Problem{{4, 13}, 10, 5, 3, 2},
-          Problem{{5, 5}, 24, 24, 3, 2}, Problem{{3, 30}, 17, 33, 3, 1}, Problem{{2, 9}, 300, 20, 3, 1},
+         {Problem{{1, 1}, 1, 1, 3, 1}, Problem{{5, 7}, 3, 10, 3, 1, true}, Problem{{4, 13}, 10, 5, 3, 2},
+          Problem{{5, 5}, 24, 24, 3, 2}, Problem{{3, 30}, 17, 33, 3, 1, true}, Problem{{2, 9}, 800, 20, 3, 1},
+          Problem{{8, 12}, 32, 32, 3, 1, true}, Problem{{13, 62}, 5, 17, 3, 1},
           Problem{{6, 4}, 48, 8, 1, 1}}) {
       check_convolution(*table, p);
     }
   }
 }
 
-TEST_CASE("convolution: bits do not depend on the number of threads or on how rows are split") {
+TEST_CASE("convolution: 3x3 errs about twice as much as plain sums, not by orders") {
+  // What the points of the transforms are chosen for. Root mean squares are relative to the largest output.
+  const Problem p{{32, 32}, 64, 8, 3, 1};
+  test::Rng rng(11);
+  const OwnMap in(p.size, p.in, 1);
+  const Tensor<float> weight = rng.tensor({p.out, p.in, 3, 3});
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    CAPTURE(table->name);
+    const Convolution convolution(weight, {}, 1, *table);
+    const OwnMap out(p.size, p.out, 2);
+    Tensor<float> scratch = scratch_of(convolution, 1);
+    convolution.forward(in.map, out.map, 1, scratch);
+    double largest = 0.0, error = 0.0;
+    for (std::size_t y = 0; y < p.size.height; ++y) {
+      for (std::size_t x = 0; x < p.size.width; ++x) {
+        for (std::size_t o = 0; o < p.out; ++o) {
+          const double exact = window_sum(p, in, weight, y, x, o).value;
+          largest = std::max(largest, std::abs(exact));
+          error = std::max(error, std::abs(out.at(y, x, o) - exact));
+        }
+      }
+    }
+    CHECK(error <= 2e-6 * largest);
+  }
+}
+
+TEST_CASE("convolution: bits do not depend on the number of threads or on how tiles are split") {
   test::Rng rng(3);
   const OwnMap in({37, 29}, 20, 1);
   const Tensor<float> weight = rng.tensor({40, 20, 3, 3});
-  const kernels::LinearKernels& kernels = *kernels::default_kernels().float32->linear;
-  const Convolution convolution(weight, {}, 1, kernels);
-  const OwnMap one({37, 29}, 40, 2), two({37, 29}, 40, 2), rows({37, 29}, 40, 2);
-  convolution.forward(in.map, one.map, 1);
-  convolution.forward(in.map, two.map, 2);
-  for (std::size_t y = 0; y < 37; ++y) convolution.forward_rows(in.map, rows.map, {y, 1});
-  CHECK(std::ranges::equal(one.memory.flat(), two.memory.flat()));
-  CHECK(std::ranges::equal(one.memory.flat(), rows.memory.flat()));
+  const Convolution convolution(weight, {}, 1, kernels::default_kernels());
+  const OwnMap one({37, 29}, 40, 2), three({37, 29}, 40, 2), strips({37, 29}, 40, 2);
+  Tensor<float> scratch = scratch_of(convolution, 3);
+  convolution.forward(in.map, one.map, 1, scratch);
+  convolution.forward(in.map, three.map, 3, scratch);
+  for (std::size_t y = 0; y < 37; y += kTile) {  // the rows around a strip are its border
+    const auto row = static_cast<std::ptrdiff_t>(y);
+    const MapSize size{std::min(kTile, 37 - y), 29};
+    convolution.forward_in_thread(FeatureMap(in.map.row(row), size, 20, in.map.row_stride(), true),
+                                  FeatureMap(strips.map.row(row), size, 40, strips.map.row_stride(), true),
+                                  scratch.data());
+  }
+  CHECK(std::ranges::equal(one.memory.flat(), three.memory.flat()));
+  CHECK(std::ranges::equal(one.memory.flat(), strips.memory.flat()));
 }
 
 TEST_CASE("transposed convolution: every pixel becomes a square") {
@@ -193,17 +341,21 @@ TEST_CASE("maps are interpolated as torch does") {
   }
 }
 
-TEST_CASE("convolution: weights and maps that do not fit are Errors") {
-  const kernels::LinearKernels& kernels = *kernels::default_kernels().float32->linear;
-  const Tensor<float> five(Shape{4, 3, 5, 5}), three(Shape{4, 3, 3, 3});
+TEST_CASE("convolution: weights, maps and epilogues that do not fit are Errors") {
+  const kernels::KernelTable& kernels = kernels::default_kernels();
+  const Tensor<float> five(Shape{4, 3, 5, 5}), three(Shape{4, 3, 3, 3}), single(Shape{4, 3, 1, 1});
   CHECK_THROWS_AS(Convolution(five, {}, 1, kernels), Error);
   const std::vector<float> bias(3);
   CHECK_THROWS_AS(Convolution(three, bias, 1, kernels), Error);
-  const Convolution convolution(three, {}, 1, kernels);
-  const OwnMap in({4, 4}, 3, 1), narrow({4, 3}, 4, 1);
-  CHECK_THROWS_AS(convolution.forward(in.map, narrow.map, 1), Error);
-  const OwnMap out({4, 4}, 4, 1);
-  CHECK_THROWS_AS(convolution.forward(narrow.map, out.map, 1), Error);
+  const Convolution convolution(three, {}, 1, kernels), product(single, {}, 1, kernels);
+  Tensor<float> scratch = scratch_of(convolution, 1);
+  const OwnMap in({4, 4}, 3, 1), narrow({4, 3}, 4, 1), out({4, 4}, 4, 1);
+  CHECK_THROWS_AS(convolution.forward(in.map, narrow.map, 1, scratch), Error);
+  CHECK_THROWS_AS(convolution.forward(narrow.map, out.map, 1, scratch), Error);
+  CHECK_THROWS_AS(convolution.forward(in.map, out.map, 1, {}), Error);
+  CHECK_THROWS_AS(convolution.forward(in.map, out.map, 1, scratch, {.activation = Activation::gelu}), Error);
+  CHECK_THROWS_AS(product.forward(in.map, out.map, 1, {}, {.in_relu = true}), Error);
+  convolution.forward(in.map, out.map, 1, scratch);
 }
 
 }  // namespace vit::internal

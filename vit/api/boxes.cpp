@@ -92,9 +92,8 @@ BoxClasses::BoxClasses(const Model& model, ClassVectors texts) {
   VIT_CHECK(rows.dim(1) == vectors->channels, kWhere, "texts have vectors of ", rows.dim(1),
             " numbers, boxes of ", vectors->channels);
   const Tensor<float> weights = unit_rows(rows);
-  texts_ = std::make_unique<const Texts>(
-      Texts{Convolution({weights.data(), Shape{rows.dim(0), rows.dim(1), 1, 1}}, {}, 1,
-                        *model.transformer().kernels().float32->linear)});
+  texts_ = std::make_unique<const Texts>(Texts{Convolution(
+      {weights.data(), Shape{rows.dim(0), rows.dim(1), 1, 1}}, {}, 1, model.transformer().kernels())});
   labels_ = std::move(unit.names);
   boxes_of_square_ = config.boxes_of_square;
   threshold_ = config.box_threshold;
@@ -121,7 +120,8 @@ Tensor<float> BoxClasses::logits(const ImageOutputs& outputs, int threads) const
   const TensorView<const float> terms = outputs.map(MapMeaning::box_terms)[0];  // (N, 2)
   Tensor<float> out(Shape{vectors.dim(0), labels_.size()});
   const MapSize rows{1, vectors.dim(0)};
-  texts_->product.forward(FeatureMap::of_tokens(vectors, rows), FeatureMap::of_tokens(out, rows), threads);
+  texts_->product.forward(FeatureMap::of_tokens(vectors, rows), FeatureMap::of_tokens(out, rows), threads,
+                          {});
   for (std::size_t i = 0; i < out.dim(0); ++i) {
     const float shift = terms.row(i)[0], scale = terms.row(i)[1];
     const float factor = (scale > 0.0f ? scale : std::expm1(scale)) + 1.0f;

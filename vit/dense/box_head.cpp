@@ -88,7 +88,8 @@ void BoxHead::forward(TensorView<const float> tokens, GridSize grid,
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const bool is_last = l + 1 == layers.size();
       const FeatureMap out = FeatureMap::of_tokens(is_last ? outputs[o][0] : maps.hidden[l % 2], size);
-      layers[l].forward(in, out, threads, {.activation = is_last ? Activation::none : config_.activation});
+      layers[l].forward(in, out, threads, {},
+                        {.activation = is_last ? Activation::none : config_.activation});
       in = out;
     }
     if (outputs_[o].meaning == MapMeaning::boxes) finish_boxes(grid, outputs[o]);

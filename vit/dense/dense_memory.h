@@ -31,7 +31,8 @@ struct DptMaps {
   TensorView<float> bias;     // (C), what the class token adds
   std::vector<Tap> taps;
   std::vector<FusionMaps> fusions;  // from the deepest
-  TensorView<float> relu, hidden;   // maps as large as the largest of a fusion layer
+  TensorView<float> hidden;         // a map as large as the largest of a fusion layer
+  TensorView<float> scratch;        // (threads, of a convolution)
   FeatureMap fused;                 // (size, F)
   FeatureMap extra;                 // (size, channels of the extra convolution)
   FeatureMap narrow;                // (size, F / 2)
@@ -73,8 +74,9 @@ struct HeatmapMaps {
   std::array<FeatureMap, 2> products{};  // (size before it is doubled, 16 O)
   FeatureMap doubled;                    // (2 x grid, O)
   MapResize enlarge;
-  FeatureMap enlarged;  // (size of the result, C or O)
-  FeatureMap result;    // (size, K)
+  FeatureMap enlarged;        // (size of the result, C or O)
+  FeatureMap result;          // (size, K)
+  TensorView<float> scratch;  // (threads, of a convolution)
 };
 
 /// Memory of one head at a time.

@@ -20,23 +20,13 @@ MapSize map_of(GridSize grid) {
   return {grid.rows, grid.columns};
 }
 
-/// out = relu(x), and x += added where there is something to add.
-void relu_and_add(const FeatureMap& x, const FeatureMap& added, const FeatureMap& out, int threads) {
-  const std::size_t count = x.width() * x.channels();
-  parallel_for(x.height(), threads, [&](std::size_t y, int) {
-    float* const from = x.row(static_cast<std::ptrdiff_t>(y));
-    float* const to = out.row(static_cast<std::ptrdiff_t>(y));
-    for (std::size_t i = 0; i < count; ++i) to[i] = std::max(from[i], 0.0f);
-    if (added.empty()) return;
-    const float* const more = added.row(static_cast<std::ptrdiff_t>(y));
-    for (std::size_t i = 0; i < count; ++i) from[i] += more[i];
-  });
-}
-
-/// Rows of the result that a thread makes at a time: their maps stay in its L2 cache.
+/// Rows of the result that a thread makes at a time: their maps stay in its L2 cache. Whole tiles of a
+/// convolution.
 std::size_t strip_rows(MapSize size, std::size_t channels) {
   constexpr std::size_t kFloats = std::size_t{1} << 17;
-  return std::clamp<std::size_t>(kFloats / std::max<std::size_t>(size.width * channels, 1), 2, 16);
+  constexpr std::size_t kTile = kernels::kConvolutionTile;
+  const std::size_t rows = kFloats / std::max<std::size_t>(size.width * channels, 1);
+  return std::clamp<std::size_t>(rows / kTile, 1, 4) * kTile;
 }
 
 }  // namespace
@@ -96,8 +86,23 @@ void DptHead::lay_out_fusions(Arena::Taker& arena, GridSize grid, std::size_t th
     largest = std::max(largest, FeatureMap::num_floats(size, features));
     size = next;
   }
-  maps.relu = arena.take<float>({largest});
   maps.hidden = arena.take<float>({largest});
+}
+
+/// Of a thread, for any convolution of this head.
+std::size_t DptHead::scratch_floats() const {
+  std::size_t floats = 0;
+  const auto use = [&](const auto& convolution) {
+    if (convolution) floats = std::max(floats, convolution->scratch_floats());
+  };
+  for (const DptTap& tap : layers_.taps) use(&tap.neck);
+  for (const DptFusion& fusion : layers_.fusions) {
+    use(&fusion.unit.conv1);  // all of a unit have F channels
+  }
+  use(layers_.extra);
+  use(layers_.narrow);
+  for (const DptOutput& output : layers_.outputs) use(output.hidden);
+  return floats;
 }
 
 void DptHead::lay_out(GridSize grid, int num_threads, DenseMemory& memory) const {
@@ -109,6 +114,7 @@ void DptHead::lay_out(GridSize grid, int num_threads, DenseMemory& memory) const
     DptMaps& maps = memory.dpt;
     maps.taps.resize(layers_.taps.size());
     lay_out_fusions(arena, grid, threads, maps);
+    maps.scratch = arena.take<float>({threads, std::max<std::size_t>(scratch_floats(), 1)});
     const MapSize fused = maps.fused.size();
     const std::size_t head_in = layers_.extra ? config_.extra_channels : config_.features;
     arena.share(
@@ -165,7 +171,7 @@ FeatureMap DptHead::read_out(const DptTap& tap, TensorView<float> tokens, MapSiz
     maps.bias.data()[o] = static_cast<float>(sum);
   }
   const FeatureMap out = FeatureMap::of_tokens(maps.readout, grid);
-  tap.readout->forward(in, out, threads,
+  tap.readout->forward(in, out, threads, {},
                        {.activation = config_.readout_activation, .bias = maps.bias.data()});
   return out;
 }
@@ -182,28 +188,25 @@ void DptHead::run_tap(std::size_t index, TensorView<const float> tokens, const F
   const FeatureMap projected = maps.taps[index].projected;
   const FeatureMap patches = read_out(tap, maps.tokens, projected.size(), threads, maps);
   projected.clear_border();
-  tap.projection.forward(patches, projected, threads);
+  tap.projection.forward(patches, projected, threads, {});
   FeatureMap resized = projected;
   if (tap.enlarge || tap.reduce) {
     resized = maps.taps[index].resized;
     resized.clear_border();
     if (tap.enlarge) tap.enlarge->forward(projected, resized, threads);
-    if (tap.reduce) tap.reduce->forward(projected, resized, threads);
+    if (tap.reduce) tap.reduce->forward(projected, resized, threads, {});
   }
   out.clear_border();
-  tap.neck.forward(resized, out, threads);
+  tap.neck.forward(resized, out, threads, maps.scratch);
 }
 
 /// x += unit(x) + added.
 void DptHead::add_unit(const ResidualUnit& unit, const FeatureMap& x, const FeatureMap& added, int threads,
                        const DptMaps& maps) const {
-  const FeatureMap relu = FeatureMap::over(maps.relu, x.size(), x.channels());
   const FeatureMap hidden = FeatureMap::over(maps.hidden, x.size(), x.channels());
-  relu.clear_border();
   hidden.clear_border();
-  relu_and_add(x, added, relu, threads);
-  unit.conv1.forward(relu, hidden, threads, {.activation = Activation::relu});
-  unit.conv2.forward(hidden, x, threads, {.residual = x});
+  unit.conv1.forward(x, hidden, threads, maps.scratch, {.activation = Activation::relu, .in_relu = true});
+  unit.conv2.forward(hidden, x, threads, maps.scratch, {.residual = x, .second = added});
 }
 
 void DptHead::fuse(std::size_t index, const FeatureMap& out, int threads, const DptMaps& maps) const {
@@ -219,8 +222,8 @@ void DptHead::fuse(std::size_t index, const FeatureMap& out, int threads, const 
   if (index != 0) add_unit(*layers.lateral, x, fusion.x, threads, maps);
   add_unit(layers.unit, x, {}, threads, maps);
   // a product of single pixels commutes with an interpolation, and there are fewer pixels before it
-  const FeatureMap projected = FeatureMap::over(maps.relu, x.size(), x.channels());
-  layers.projection.forward(x, projected, threads);
+  const FeatureMap projected = FeatureMap::over(maps.hidden, x.size(), x.channels());
+  layers.projection.forward(x, projected, threads, {});
   fusion.enlarge.fill(x.size(), Alignment::corners);
   out.clear_border();
   resize_map(projected, out, fusion.enlarge, threads, kernels_->maps);
@@ -252,11 +255,12 @@ void DptHead::finish_strip(const FeatureMap& in, RowRange rows, std::span<const 
       const FeatureMap window = hidden;
       hidden =
           FeatureMap::over({maps.strip_hidden.row(thread), Shape{1}}, size, output.hidden->out_channels());
-      output.hidden->forward_rows(window, hidden, {0, rows.count}, {.activation = Activation::relu});
+      output.hidden->forward_in_thread(window, hidden, maps.scratch.row(thread),
+                                       {.activation = Activation::relu});
     }
     const FeatureMap last =
         FeatureMap::over({maps.strip_out.row(thread), Shape{1}}, size, output.last.out_channels());
-    output.last.forward_rows(hidden, last, {0, rows.count});
+    output.last.forward_in_thread(hidden, last, nullptr);
     for (std::size_t i = 0; i < rows.count; ++i)
       output.finish.finish_row(last.row(static_cast<std::ptrdiff_t>(i)), rows.first + i, outputs[o]);
   }
@@ -267,14 +271,14 @@ void DptHead::finish(const FeatureMap& fused, std::span<const TensorView<float>>
   FeatureMap x = fused;
   if (layers_.extra) {
     maps.extra.clear_border();
-    layers_.extra->forward(x, maps.extra, threads,
+    layers_.extra->forward(x, maps.extra, threads, maps.scratch,
                            {.activation = config_.extra_relu ? Activation::relu : Activation::none});
     x = maps.extra;
   }
   if (layers_.narrow) {
     maps.narrow.clear_border();
     const bool classes = config_.layers == HeadLayersKind::classes;
-    layers_.narrow->forward(x, maps.narrow, threads,
+    layers_.narrow->forward(x, maps.narrow, threads, maps.scratch,
                             {.activation = classes ? Activation::relu : Activation::none});
     x = maps.narrow;
   }

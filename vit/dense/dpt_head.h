@@ -74,6 +74,7 @@ class DptHead {
  private:
   void lay_out(GridSize grid, int threads, DenseMemory& memory) const;
   void lay_out_fusions(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const;
+  std::size_t scratch_floats() const;
   MapSize tap_size(std::size_t tap, GridSize grid) const;
   MapSize fused_size(GridSize grid) const;
   void run_tap(std::size_t index, TensorView<const float> tokens, const FeatureMap& out, int threads,

@@ -31,7 +31,7 @@ void LinearMapHead::add_tap(const LinearMapTap& tap, TensorView<const float> tok
   }
   const MapSize grid = maps.scores.size();
   const TensorView<float> rows(maps.tokens.row(num_prefix_), Shape{grid.height * grid.width, width});
-  tap.patches.forward(FeatureMap::of_tokens(rows, grid), maps.scores, threads,
+  tap.patches.forward(FeatureMap::of_tokens(rows, grid), maps.scores, threads, {},
                       {.residual = first ? FeatureMap() : maps.scores, .bias = maps.bias.data()});
 }
 

@@ -108,11 +108,11 @@ void MaskHead::forward(TensorView<const float> tokens, GridSize grid, TensorView
   layers_.norm.forward(tokens, maps.tokens, threads);
   const FeatureMap first = row_of({maps.tokens.data(), Shape{queries, tokens.num_columns()}});
   const MapEpilogue activated{.activation = config_.activation};
-  layers_.mlp[0].forward(first, maps.queries, threads, activated);
-  layers_.mlp[1].forward(maps.queries, maps.hidden, threads, activated);
-  layers_.mlp[2].forward(maps.hidden, maps.queries, threads);
+  layers_.mlp[0].forward(first, maps.queries, threads, {}, activated);
+  layers_.mlp[1].forward(maps.queries, maps.hidden, threads, {}, activated);
+  layers_.mlp[2].forward(maps.hidden, maps.queries, threads, {});
   if (!classes.empty())
-    layers_.classes.forward(first, row_of({classes.data(), Shape{queries, num_classes()}}), threads);
+    layers_.classes.forward(first, row_of({classes.data(), Shape{queries, num_classes()}}), threads, {});
   const TensorView<float> last(maps.tokens.row(queries + num_prefix_), Shape{patches, tokens.num_columns()});
   const FeatureMap map = enlarge(FeatureMap::of_tokens(last, {grid.rows, grid.columns}), threads, maps);
   multiply(maps.queries, map, masks, threads, maps);

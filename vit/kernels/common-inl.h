@@ -3,6 +3,7 @@
 
 #include "vit/kernels/attention-inl.h"
 #include "vit/kernels/bf16-inl.h"
+#include "vit/kernels/convolution-inl.h"
 #include "vit/kernels/gemm-inl.h"
 #include "vit/kernels/int8-inl.h"
 #include "vit/kernels/maps-inl.h"
@@ -17,6 +18,7 @@ extern const TargetKernels kTarget;
 constexpr TargetKernels kTarget{.layer_norm = layer_norm,
                                 .resample = {.columns_rgb = resample_columns_rgb, .rows = resample_rows},
                                 .maps = {.blend = blend, .interpolate = interpolate},
+                                .convolution = winograd::kKernels,
                                 .multiply_adds = multiply_adds};
 
 extern const LinearKernels kFloat32Linear;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "vit/base/choices.h"
+#include "vit/kernels/convolution.h"
 #include "vit/kernels/maps.h"
 #include "vit/kernels/resample.h"
 
@@ -174,6 +175,7 @@ struct KernelTable {
   void (*layer_norm)(const LayerNormArgs& args) noexcept;
   ResampleKernels resample;
   MapKernels maps;
+  ConvolutionKernels convolution;  // of 3x3, float32
   const Arithmetic* float32;
   /// Weights rounded to bfloat16; inputs, queries, keys and values too if this table has products of
   /// bfloat16 pairs. Sums are float32.

@@ -88,6 +88,46 @@ void interpolate(const InterpolateArgs& args) noexcept {
   }
 }
 
+std::size_t convolution_packed_floats(std::size_t out_channels, std::size_t in_channels) noexcept {
+  return out_channels * in_channels * 9;
+}
+
+void convolution_pack(const ConvolutionPackArgs& args) noexcept {
+  std::copy_n(args.weight, convolution_packed_floats(args.out_channels, args.in_channels), args.packed);
+}
+
+double window_sum(const ConvolutionArgs& args, std::size_t y, std::size_t x, std::size_t o) {
+  const float* const corner = args.in - args.in_stride - args.in_channels;  // of the border
+  double sum = 0.0;
+  for (std::size_t i = 0; i < args.in_channels; ++i) {
+    for (std::size_t place = 0; place < 9; ++place) {
+      const double in = corner[(y + place / 3) * args.in_stride + (x + place % 3) * args.in_channels + i];
+      sum += (args.in_relu ? std::max(in, 0.0) : in) * args.packed[(o * args.in_channels + i) * 9 + place];
+    }
+  }
+  return sum;
+}
+
+void convolve(const ConvolutionArgs& args) noexcept {
+  const std::size_t across = ceil_div(args.width, kConvolutionTile);
+  for (std::size_t tile = args.first_tile; tile < args.last_tile; ++tile) {
+    const std::size_t top = tile / across * kConvolutionTile, left = tile % across * kConvolutionTile;
+    for (std::size_t y = top; y < std::min(top + kConvolutionTile, args.height); ++y) {
+      for (std::size_t x = left; x < std::min(left + kConvolutionTile, args.width); ++x) {
+        for (std::size_t o = 0; o < args.out_channels; ++o) {
+          const std::size_t place = x * args.out_channels + o;
+          double sum = window_sum(args, y, x, o);
+          if (args.bias) sum += args.bias[o];
+          if (args.relu) sum = std::max(sum, 0.0);
+          if (args.residual) sum += args.residual[y * args.residual_stride + place];
+          if (args.second) sum += args.second[y * args.second_stride + place];
+          args.out[y * args.out_stride + place] = static_cast<float>(sum);
+        }
+      }
+    }
+  }
+}
+
 void layer_norm(const LayerNormArgs& args) noexcept {
   const double count = static_cast<double>(args.columns);
   for (std::size_t r = 0; r < args.rows; ++r) {
@@ -377,6 +417,12 @@ constexpr KernelTable kReference{
     .layer_norm = layer_norm,
     .resample = {.columns_rgb = resample_columns_rgb, .rows = resample_rows_reference},
     .maps = {.blend = blend, .interpolate = interpolate},
+    .convolution = {.panel_columns = 1,
+                    .tiles_at_once = [](std::size_t) noexcept { return std::size_t{1}; },
+                    .scratch_floats = [](std::size_t) noexcept { return std::size_t{0}; },
+                    .packed_floats = convolution_packed_floats,
+                    .pack = convolution_pack,
+                    .convolve = convolve},
     .float32 = &kFloat32,
     .bfloat16 = &kBfloat16,
     .int8 = &kInt8,

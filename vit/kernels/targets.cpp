@@ -59,6 +59,7 @@ struct Name {
                     .layer_norm = shared.layer_norm,
                     .resample = shared.resample,
                     .maps = shared.maps,
+                    .convolution = shared.convolution,
                     .float32 = &float32,
                     .bfloat16 = &bfloat16,
                     .int8 = &int8},

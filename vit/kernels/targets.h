@@ -12,6 +12,7 @@ struct TargetKernels {
   void (*layer_norm)(const LayerNormArgs& args) noexcept;
   ResampleKernels resample;
   MapKernels maps;
+  ConvolutionKernels convolution;
   /// Runs `rounds` rounds of independent multiply-adds in registers and returns the floating-point operations
   /// done; `sink` keeps the compiler from removing them.
   double (*multiply_adds)(std::size_t rounds, float* sink) noexcept;

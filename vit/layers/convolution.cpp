@@ -24,11 +24,38 @@ std::size_t rows_per_task(MapSize out, int threads) {
   return std::clamp<std::size_t>(even, 1, std::max<std::size_t>(1, ceil_div(kPixels, out.width)));
 }
 
-/// (O, I, k, k) as (O, k, k, I): the weights of a row of the window are contiguous.
-Tensor<float> window_rows(TensorView<const float> weight) {
+std::size_t num_tiles(MapSize size) {
+  return ceil_div(size.height, kernels::kConvolutionTile) * ceil_div(size.width, kernels::kConvolutionTile);
+}
+
+/// Of so many tiles: as many as share weights, or fewer for even shares.
+std::size_t tiles_per_task(std::size_t tiles, std::size_t at_once, int threads) {
+  constexpr std::size_t kTasksPerThread = 4, kRows = 12;  // of a product
+  const std::size_t even =
+      ceil_div(tiles, kTasksPerThread * static_cast<std::size_t>(resolve_threads(threads)));
+  return std::clamp<std::size_t>(round_up(even, kRows), 1, at_once);
+}
+
+void check_kernel(TensorView<const float> weight) {
   VIT_CHECK(
       weight.rank() == 4 && weight.dim(2) == weight.dim(3) && (weight.dim(2) == 1 || weight.dim(2) == 3),
       kWhere, "a kernel has the shape (out, in, k, k) with k = 1 or 3, got ", weight.shape().to_string());
+}
+
+Tensor<float> packed_tiles(TensorView<const float> weight, const kernels::ConvolutionKernels& kernels) {
+  const std::size_t out = weight.dim(0), in = weight.dim(1);
+  Tensor<float> packed(Shape{kernels.packed_floats(out, in)});
+  parallel_for_parts(out, kernels.panel_columns, 0, [&](std::size_t first, std::size_t count) {
+    kernels.pack({.weight = weight.data() + first * in * 9,
+                  .out_channels = count,
+                  .in_channels = in,
+                  .packed = packed.data() + kernels.packed_floats(first, in)});
+  });
+  return packed;
+}
+
+/// (O, I, k, k) as (O, k, k, I): the weights of a row of the window are contiguous.
+Tensor<float> window_rows(TensorView<const float> weight) {
   const std::size_t out = weight.dim(0), in = weight.dim(1), places = weight.dim(2) * weight.dim(3);
   Tensor<float> rows(Shape{out, places * in});
   for (std::size_t o = 0; o < out; ++o) {
@@ -52,14 +79,24 @@ Tensor<float> repeated(std::span<const float> bias, std::size_t out, std::size_t
 }  // namespace
 
 Convolution::Convolution(TensorView<const float> weight, std::span<const float> bias, std::size_t stride,
-                         const kernels::LinearKernels& kernels)
+                         const kernels::KernelTable& kernels)
     : in_channels_(weight.rank() == 4 ? weight.dim(1) : 0),
+      out_channels_(weight.rank() == 4 ? weight.dim(0) : 0),
       edge_(weight.rank() == 4 ? weight.dim(3) : 0),
       stride_(stride),
-      weight_(window_rows(weight), kernels),
-      bias_(repeated(bias, weight.dim(0), 1)) {
-  VIT_CHECK(stride != 0 && kernels.convert_rows == nullptr, kWhere, "stride ", stride, " and kernels of ",
-            kernels.description);
+      kernels_(&kernels.convolution),
+      bias_(repeated(bias, out_channels_, 1)) {
+  VIT_CHECK(stride != 0, kWhere, "stride ", stride);
+  check_kernel(weight);
+  if (edge_ == 3 && stride == 1) {
+    tiles_ = packed_tiles(weight, *kernels_);
+  } else {
+    weight_ = kernels::PackedMatrix(window_rows(weight), *kernels.float32->linear);
+  }
+}
+
+std::size_t Convolution::scratch_floats() const noexcept {
+  return tiles_.empty() ? 0 : round_up(kernels_->scratch_floats(in_channels_), 16);
 }
 
 MapSize Convolution::out_size(MapSize in) const {
@@ -72,13 +109,17 @@ void Convolution::check(const FeatureMap& in, const FeatureMap& out, const MapEp
             kWhere, "a kernel (", out_channels(), ", ", in_channels_, ", ", edge_, ", ", edge_,
             ") with stride ", stride_, " cannot be applied to a map of ", in.height(), " x ", in.width(),
             " x ", in.channels(), " to one of ", out.height(), " x ", out.width(), " x ", out.channels());
-  VIT_CHECK(epilogue.residual.empty() ||
-                (epilogue.residual.size() == out.size() && epilogue.residual.channels() == out.channels()),
-            kWhere, "a residual of another size than the result");
+  for (const FeatureMap& added : {epilogue.residual, epilogue.second}) {
+    VIT_CHECK(added.empty() || (added.size() == out.size() && added.channels() == out.channels()), kWhere,
+              "a residual of another size than the result");
+  }
+  const bool of_tiles = epilogue.activation == Activation::none || epilogue.activation == Activation::relu;
+  VIT_CHECK(tiles_.empty() ? epilogue.second.empty() && !epilogue.in_relu : of_tiles, kWhere,
+            "an epilogue that a kernel of ", edge_, " x ", edge_, " with stride ", stride_, " does not have");
 }
 
-void Convolution::forward_rows(const FeatureMap& in, const FeatureMap& out, RowRange rows,
-                               const MapEpilogue& epilogue) const {
+void Convolution::multiply_rows(const FeatureMap& in, const FeatureMap& out, RowRange rows,
+                                const MapEpilogue& epilogue) const {
   const kernels::LinearKernels& kernels = weight_.kernels();
   const std::size_t features = weight_.in_features(), outputs = out_channels();
   const std::size_t at_once = columns_at_once(features, kernels.panel_columns);
@@ -108,13 +149,54 @@ void Convolution::forward_rows(const FeatureMap& in, const FeatureMap& out, RowR
   }
 }
 
-void Convolution::forward(const FeatureMap& in, const FeatureMap& out, int threads,
+void Convolution::convolve_tiles(const FeatureMap& in, const FeatureMap& out, std::size_t first,
+                                 std::size_t last, float* scratch, const MapEpilogue& epilogue) const {
+  const auto start = [](const FeatureMap& map) { return map.empty() ? nullptr : map.row(0); };
+  kernels_->convolve({.in = in.row(0),
+                      .in_stride = in.row_stride(),
+                      .in_channels = in_channels_,
+                      .in_relu = epilogue.in_relu,
+                      .height = in.height(),
+                      .width = in.width(),
+                      .first_tile = first,
+                      .last_tile = last,
+                      .packed = tiles_.data(),
+                      .out_channels = out_channels_,
+                      .bias = epilogue.bias != nullptr ? epilogue.bias : bias_.data(),
+                      .relu = epilogue.activation == Activation::relu,
+                      .residual = start(epilogue.residual),
+                      .residual_stride = epilogue.residual.row_stride(),
+                      .second = start(epilogue.second),
+                      .second_stride = epilogue.second.row_stride(),
+                      .out = out.row(0),
+                      .out_stride = out.row_stride(),
+                      .scratch = scratch});
+}
+
+void Convolution::forward(const FeatureMap& in, const FeatureMap& out, int threads, TensorView<float> scratch,
                           const MapEpilogue& epilogue) const {
   check(in, out, epilogue);
-  parallel_for_parts(out.height(), rows_per_task(out.size(), threads), threads,
-                     [&](std::size_t first, std::size_t count) {
-                       forward_rows(in, out, {first, count}, epilogue);
-                     });
+  if (tiles_.empty()) {
+    return parallel_for_parts(out.height(), rows_per_task(out.size(), threads), threads,
+                              [&](std::size_t first, std::size_t count) {
+                                multiply_rows(in, out, {first, count}, epilogue);
+                              });
+  }
+  const std::size_t tiles = num_tiles(out.size());
+  const std::size_t at_once = tiles_per_task(tiles, kernels_->tiles_at_once(in_channels_), threads);
+  VIT_CHECK(scratch_floats() == 0 || scratch.num_columns() >= scratch_floats(), kWhere, "scratch memory of ",
+            scratch.num_elements(), " floats where a thread needs ", scratch_floats());
+  parallel_for(ceil_div(tiles, at_once), threads, [&](std::size_t task, int thread) {
+    float* const own = scratch_floats() == 0 ? nullptr : scratch.row(static_cast<std::size_t>(thread));
+    convolve_tiles(in, out, task * at_once, std::min((task + 1) * at_once, tiles), own, epilogue);
+  });
+}
+
+void Convolution::forward_in_thread(const FeatureMap& in, const FeatureMap& out, float* scratch,
+                                    const MapEpilogue& epilogue) const {
+  check(in, out, epilogue);
+  if (tiles_.empty()) return multiply_rows(in, out, {0, out.height()}, epilogue);
+  convolve_tiles(in, out, 0, num_tiles(out.size()), scratch, epilogue);
 }
 
 TransposedConvolution::TransposedConvolution(TensorView<const float> weight, std::span<const float> bias,

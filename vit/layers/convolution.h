@@ -1,5 +1,6 @@
-// Convolutions of feature maps as products of rows: the window of a pixel is read in place, so no map is
-// copied. Letters: I, O = channels in and out, k = edge of the kernel.
+// Convolutions of feature maps. A kernel of 3x3 with stride 1 has kernels of its own; others are products of
+// rows: the window of a pixel is read in place, so no map is copied. Letters: I, O = channels in and out, k =
+// edge of the kernel.
 #pragma once
 
 #include <cstddef>
@@ -8,45 +9,59 @@
 
 #include "vit/base/choices.h"
 #include "vit/base/tensor.h"
+#include "vit/kernels/kernels.h"
 #include "vit/kernels/pack.h"
 #include "vit/layers/map.h"
 
 namespace vit::internal {
 
-/// out = residual + activation(convolution + bias); an empty residual is omitted.
+/// out = second + residual + activation(convolution + bias); an empty map is omitted.
 struct MapEpilogue {
-  Activation activation = Activation::none;
-  FeatureMap residual{};        // (H', W', O), may be out
-  const float* bias = nullptr;  // (O) instead of the convolution's own
+  Activation activation = Activation::none;  // none or ReLU after 3x3 with stride 1
+  FeatureMap residual{};                     // (H', W', O), may be out
+  const float* bias = nullptr;               // (O) instead of the convolution's own
+  // only of 3x3 with stride 1
+  FeatureMap second{};   // like residual
+  bool in_relu = false;  // the convolution is of max(in, 0)
 };
 
 /// A kernel of 1x1, or of 3x3 with a padding of 1.
 class Convolution {
  public:
-  /// weight (O, I, k, k), k = 1 or 3; bias (O) or empty. Copies both in the layout of `kernels`, which
-  /// multiply float32 rows. Throws Error if shapes disagree.
+  /// weight (O, I, k, k), k = 1 or 3; bias (O) or empty. Copies both in the layout of `kernels`, in float32.
+  /// Throws Error if shapes disagree.
   Convolution(TensorView<const float> weight, std::span<const float> bias, std::size_t stride,
-              const kernels::LinearKernels& kernels);
+              const kernels::KernelTable& kernels);
 
   std::size_t in_channels() const noexcept { return in_channels_; }
-  std::size_t out_channels() const noexcept { return weight_.out_features(); }
+  std::size_t out_channels() const noexcept { return out_channels_; }
+  /// Floats that a thread needs: a multiple of 16, 0 but for 3x3 with stride 1.
+  std::size_t scratch_floats() const noexcept;
   /// ceil(size / stride).
   MapSize out_size(MapSize in) const;
 
-  /// in (H, W, I) -> out (H', W', O), which must not overlap; of 3x3 `in` has a border. The bits of a pixel
-  /// depend on its window only. Throws Error if shapes disagree.
-  void forward(const FeatureMap& in, const FeatureMap& out, int threads,
+  /// in (H, W, I) -> out (H', W', O), which must not overlap; of 3x3 `in` has a border. scratch (threads,
+  /// scratch_floats() or more), 64-byte aligned rows, may be empty where that is 0. With 3x3 and stride 1 the
+  /// bits of a pixel depend on the 6x6 pixels around the tile of 4x4 pixels that it is in, else on its
+  /// window. Throws Error if shapes disagree.
+  void forward(const FeatureMap& in, const FeatureMap& out, int threads, TensorView<float> scratch,
                const MapEpilogue& epilogue = {}) const;
-  /// The rows of `out`, in the calling thread.
-  void forward_rows(const FeatureMap& in, const FeatureMap& out, RowRange rows,
-                    const MapEpilogue& epilogue = {}) const;
+  /// The same in the calling thread; scratch (scratch_floats()).
+  void forward_in_thread(const FeatureMap& in, const FeatureMap& out, float* scratch,
+                         const MapEpilogue& epilogue = {}) const;
 
  private:
   void check(const FeatureMap& in, const FeatureMap& out, const MapEpilogue& epilogue) const;
+  void multiply_rows(const FeatureMap& in, const FeatureMap& out, RowRange rows,
+                     const MapEpilogue& epilogue) const;
+  void convolve_tiles(const FeatureMap& in, const FeatureMap& out, std::size_t first, std::size_t last,
+                      float* scratch, const MapEpilogue& epilogue) const;
 
-  std::size_t in_channels_, edge_, stride_;
-  kernels::PackedMatrix weight_;  // (O, k k I): concatenated rows of the window
-  Tensor<float> bias_;            // (O) or empty
+  std::size_t in_channels_, out_channels_, edge_, stride_;
+  kernels::PackedMatrix weight_;  // (O, k k I): concatenated rows of the window; empty if there are tiles
+  const kernels::ConvolutionKernels* kernels_;
+  Tensor<float> tiles_;  // the weight for 3x3 with stride 1
+  Tensor<float> bias_;   // (O) or empty
 };
 
 /// A transposed convolution whose kernel is as large as its stride: every pixel becomes k x k pixels.

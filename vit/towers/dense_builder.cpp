@@ -78,7 +78,7 @@ class HeadBuilder {
   }
 
   Convolution convolution(const Product& product, std::size_t stride = 1) const {
-    return {product.weight, product.bias.flat(), stride, linear_};
+    return {product.weight, product.bias.flat(), stride, kernels_};
   }
   Convolution convolution(const std::string& name, std::size_t stride = 1) const {
     return convolution(product(name), stride);
@@ -111,7 +111,7 @@ class HeadBuilder {
         std::copy_n(row, width, patch.data() + o * width);
         std::copy_n(row + width, width, out.class_readout.data() + o * width);
       }
-      out.readout.emplace(patch.view(), std::span<const float>(), 1, linear_);
+      out.readout.emplace(patch.view(), std::span<const float>(), 1, kernels_);
       out.class_bias = load("readout." + number + ".bias");
     }
     if (index < 2) {
@@ -164,7 +164,7 @@ class HeadBuilder {
         std::copy_n(row, width, patch.data() + o * width);
         if (with_class) std::copy_n(row + width, width, token.data() + o * width);
       }
-      out.taps.push_back({Convolution(patch.view(), {}, 1, linear_), std::move(token)});
+      out.taps.push_back({Convolution(patch.view(), {}, 1, kernels_), std::move(token)});
     }
     return out;
   }
@@ -174,7 +174,7 @@ class HeadBuilder {
     const Product stored = product(name);
     const TensorView<const float> weight(stored.weight.data(),
                                          Shape{stored.weight.dim(0), stored.weight.dim(1), 1, 1});
-    return {weight, stored.bias.flat(), 1, linear_};
+    return {weight, stored.bias.flat(), 1, kernels_};
   }
 
   MaskLayers mask_layers(const MaskConfig& c, const DenseBranch& branch) const {
@@ -206,7 +206,7 @@ class HeadBuilder {
       }
     }
     for (std::size_t o = 0; o < out; ++o) bias.data()[o] = static_cast<float>(norm.shift[o]);
-    return {Convolution(rows.view(), {}, 1, linear_), std::move(bias)};
+    return {Convolution(rows.view(), {}, 1, kernels_), std::move(bias)};
   }
 
   HeatmapLayers heatmap_layers(const HeatmapConfig& c, const DenseBranch& branch) const {
@@ -221,7 +221,7 @@ class HeadBuilder {
   Convolution linear(const Product& rows) const {
     const TensorView<const float> weight(rows.weight.data(),
                                          Shape{rows.weight.dim(0), rows.weight.dim(1), 1, 1});
-    return {weight, rows.bias.flat(), 1, linear_};
+    return {weight, rows.bias.flat(), 1, kernels_};
   }
 
   /// `a` above `b`.

@@ -3,6 +3,12 @@
 
     python depth.py --vit build/release/vit --work ~/compare --variants small base --rounds 5
 
+    python depth.py --vit build/release/vit --work ~/compare --folder [PHOTOS]
+
+With --folder it compares `vit depth PHOTOS --output FOLDER/` with transformers' depth-estimation pipeline that writes the same
+16-bit PNGs: seconds of the whole process, and of each further image, once loaded. Without PHOTOS it draws 12 of 640 x 480 and
+12 of 1600 x 1200 as JPEG.
+
 Prepares the models in --work (transformers writes them, torch.onnx exports them), stops unless all depths agree, and prints
 milliseconds and MiB: medians of rounds, and the ratio to vit within rounds. Needs torch, transformers, onnx, onnxruntime
 and openvino.
@@ -14,6 +20,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +83,24 @@ measure(run, SECONDS)
 }
 
 
+# The same for the folder: every image of FOLDER to OUT, as vit writes it.
+PIPELINE = """
+import sys
+from pathlib import Path
+import numpy, torch, transformers
+from PIL import Image
+torch.set_num_threads(THREADS)
+model = transformers.AutoModelForDepthEstimation.from_pretrained(FOLDER, dtype=torch.float32 if HINT == "f32" else torch.bfloat16)
+pipe = transformers.pipeline("depth-estimation", model=model, device="cpu",
+                             image_processor=transformers.AutoImageProcessor.from_pretrained(FOLDER))
+files = [Path(word) for word in sys.argv[1:]]
+for file, result in zip(files, pipe(str(file) for file in files)):
+    depth = result["predicted_depth"].float().numpy().squeeze()
+    low, high = depth.min(), depth.max()
+    Image.fromarray(numpy.rint((depth - low) / (high - low) * 65535).astype(numpy.uint16)).save(f"{OUT}/{file.stem}_depth.png")
+"""
+
+
 def prepare(work, variant):
     """The folder with config, weights, processor, pixels and the exported model."""
     folder = work / f"depth_anything_v2_{variant}"
@@ -131,6 +156,70 @@ def run_vit(folder, options, dtype):
              "head": stages["dense"] / sum(stages.values())}, np.load(folder / "vit.npz")["depth.0"])
 
 
+def draw_photographs(folder):
+    """Shapes of some size with noise, at the sizes of cameras and of data sets."""
+    from PIL import Image
+    folder.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(5)
+    for number in range(24):
+        size = (640, 480) if number < 12 else (1600, 1200)
+        small = Image.fromarray(random.integers(0, 256, (12, 16, 3), dtype=np.uint8))
+        big = np.asarray(small.resize(size, Image.Resampling.BICUBIC), np.int16)
+        noise = random.integers(-8, 9, big.shape)
+        Image.fromarray(np.clip(big + noise, 0, 255).astype(np.uint8)).save(folder / f"photo{number:02}.jpg", quality=90)
+    return folder
+
+
+def timed(*words, **more):
+    start = time.perf_counter()
+    subprocess.run([str(word) for word in words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
+    return time.perf_counter() - start
+
+
+def compare_folder(options, variant):
+    from PIL import Image
+    model = prepare(options.work, variant)
+    photos = Path(options.folder) if options.folder else draw_photographs(options.work / "photos")
+    files = sorted(path for path in photos.iterdir() if path.suffix.lower() in (".jpg", ".jpeg", ".png"))
+    if len(files) < 2:
+        sys.exit(f"{photos}: fewer than two photographs")
+    environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
+    outputs = {name: options.work / "folder" / name.replace(" ", "_") for name in
+               ("vit", "transformers", "vit, bfloat16", "transformers, bfloat16")}
+    for path in outputs.values():
+        path.mkdir(parents=True, exist_ok=True)
+
+    def run(name, some):
+        bfloat16 = "bfloat16" in name
+        if name.startswith("vit"):
+            return timed(options.vit, "depth", "--model", model, *some, "--output", f"{outputs[name]}/", "--quiet",
+                         "--threads", options.threads, "--dtype", "bfloat16" if bfloat16 else "float32")
+        values = {"FOLDER": str(model), "THREADS": options.threads, "OUT": str(outputs[name]), "HINT": "bf16" if bfloat16 else "f32"}
+        program = "\n".join([*(f"{key} = {value!r}" for key, value in values.items()), PIPELINE])
+        return timed(sys.executable, "-c", program, *some, env=environment)
+
+    rounds = []
+    for number in range(options.rounds):
+        rounds.append({name: (run(name, files[:1]), run(name, files)) for name in outputs})
+        print(f"{variant}: round {number + 1} of {options.rounds}", file=sys.stderr)
+    worst = 0
+    for file in files:
+        of_vit, of_torch = (np.asarray(Image.open(outputs[name] / f"{file.stem}_depth.png"), np.int32)
+                            for name in ("vit", "transformers"))
+        worst = max(worst, int(np.abs(of_vit - of_torch).max()))
+    print(f"Depth Anything V2 {variant}, {len(files)} photographs to 16-bit PNG, {options.threads} threads; float32 depths differ by "
+          f"{worst} of 65535 at most")
+    print("| program | s | of vit's time, same dtype | s of each further image | of vit's |\n|---|---|---|---|---|")
+    for name in outputs:
+        own = "vit, bfloat16" if "bfloat16" in name else "vit"
+        each = [{key: (whole - first) / (len(files) - 1) for key, (first, whole) in r.items()} for r in rounds]
+        total = statistics.median(r[name][1] for r in rounds)
+        ratio = statistics.median(r[name][1] / r[own][1] for r in rounds)
+        further = statistics.median(e[name] for e in each)
+        print(f"| {name} | {total:.2f} | {ratio:.2f} | {further:.3f} | {statistics.median(e[name] / e[own] for e in each):.2f} |",
+              flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vit", required=True)
@@ -139,7 +228,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10.0, help="of each engine in a round")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--folder", nargs="?", const="", metavar="PHOTOS",
+                        help="compare a folder of photographs with the pipeline instead")
     options = parser.parse_args()
+    if options.folder is not None:
+        for variant in options.variants:
+            compare_folder(options, variant)
+        return
     engines = {"vit": lambda folder: run_vit(folder, options, "float32"),
                "vit, bfloat16": lambda folder: run_vit(folder, options, "bfloat16"),
                "ONNX Runtime": lambda folder: run_python("ONNX Runtime", folder, options, ""),
