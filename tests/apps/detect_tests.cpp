@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -171,19 +172,41 @@ TEST_CASE("pose: without boxes the whole image, of prepared pixels their own") {
   CHECK(box_of(lines[0].at("poses")[0].at("box")) == std::vector<double>{0, 0, 26, 33});
 }
 
-TEST_CASE("pose: a box beyond the image fails alone") {
+TEST_CASE("pose: a box outside of the image is reported and has no keypoints; the others have theirs") {
   const TestFolder folder;
   const std::string wide = golden("vitpose/wide.png"), high = golden("vitpose/high.png");
   write_text(folder / "b.jsonl", "{\"file\": \"" + wide +
-                                     "\", \"boxes\": [[0, 0, 9, 9], [400, 0, 420, 9]]}\n{\"file\": \"" +
+                                     "\", \"boxes\": [[400, 0, 420, 9], [0, 0, 9, 9]]}\n{\"file\": \"" +
                                      high + "\", \"boxes\": []}\n");
-  const RunResult run = run_vit(
-      {"pose", "--model", golden("vitpose"), "--boxes", folder / "b.jsonl", wide, high, "--format", "json"});
-  CHECK(run.exit_code == 1);
-  CHECK(run.err.find("outside of the image") != std::string::npos);
-  const std::vector<Json> lines = lines_of(run);
-  REQUIRE(lines.size() == 1);
-  CHECK(lines[0].at("poses").size() == 0);
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"pose", "--model", golden("vitpose"), "--boxes", folder / "b.jsonl", wide, high});
+    return run_vit(more);
+  };
+  const RunResult found = run({"--format", "json"});
+  CHECK(found.exit_code == 0);
+  CHECK(
+      found.err.find("wide.png: no keypoints in the box (400, 0, 420, 9), which lies outside of the image") !=
+      std::string::npos);
+  const std::vector<Json> lines = lines_of(found);
+  REQUIRE(lines.size() == 2);
+  const Json poses = lines[0].at("poses");
+  REQUIRE(poses.size() == 2);
+  CHECK(box_of(poses[0].at("box")) == std::vector<double>{400, 0, 420, 9});
+  CHECK(poses[0].at("keypoints").size() == 0);
+  CHECK(poses[1].at("keypoints").size() == 4);
+  CHECK(lines[1].at("poses").size() == 0);
+  CHECK(run({}).out.find("outside of the image: no keypoints") != std::string::npos);
+  REQUIRE(run({"-o", folder / "poses.safetensors"}).exit_code == 0);
+  const std::vector<double> points =
+      to_double(open_safetensors(folder / "poses.safetensors").at("keypoints.0"));
+  CHECK(std::isnan(points[0]));
+  CHECK(points[2] == 0.0);
+  CHECK(points[4 * 3] == doctest::Approx(poses[1].at("keypoints")[0][0].as_double()));
+  REQUIRE(run({"--raw", "-o", folder / "raw.safetensors"}).exit_code == 0);
+  const std::vector<double> maps = to_double(open_safetensors(folder / "raw.safetensors").at("heatmaps.0"));
+  CHECK(std::isnan(maps[maps.size() / 2 - 1]));
+  CHECK(std::isfinite(maps[maps.size() / 2]));
 }
 
 TEST_CASE("pose: files of boxes that are none say where") {

@@ -33,7 +33,7 @@ struct DptMaps {
   std::vector<FusionMaps> fusions;  // from the deepest
   TensorView<float> hidden;         // a map as large as the largest of a fusion layer
   TensorView<float> scratch;        // (threads, of a convolution)
-  FeatureMap fused;                 // (size, F)
+  MapSize fused;                    // after the last fusion layer
   FeatureMap extra;                 // (size, channels of the extra convolution)
   FeatureMap narrow;                // (size, F / 2)
   MapResize enlarge;                // to the size of the result

@@ -37,7 +37,9 @@ DptHead::DptHead(DptConfig config, DptLayers layers, std::size_t patch_size, std
       layers_(std::move(layers)),
       patch_size_(patch_size),
       num_prefix_(num_prefix),
-      kernels_(&kernels) {}
+      kernels_(&kernels) {
+  VIT_CHECK(layers_.extra || layers_.narrow, kWhere, "no convolution after the last fusion layer");
+}
 
 MapSize DptHead::tap_size(std::size_t tap, GridSize grid) const {
   MapSize size = map_of(grid);
@@ -81,8 +83,8 @@ void DptHead::lay_out_fusions(Arena::Taker& arena, GridSize grid, std::size_t th
     const bool to_next = config_.fusion_size == FusionSize::next_map && i + 1 < count;
     const MapSize next = to_next ? tap_size(count - 2 - i, grid) : doubled(size);
     fusion.enlarge = MapResize::take(arena, size, next, features, threads);
-    FeatureMap& out = i + 1 < count ? maps.fusions[i + 1].x : maps.fused;
-    out = FeatureMap::take(arena, next, features);
+    maps.fused = next;
+    if (i + 1 < count) maps.fusions[i + 1].x = FeatureMap::take(arena, next, features);
     largest = std::max(largest, FeatureMap::num_floats(size, features));
     size = next;
   }
@@ -115,8 +117,11 @@ void DptHead::lay_out(GridSize grid, int num_threads, DenseMemory& memory) const
     maps.taps.resize(layers_.taps.size());
     lay_out_fusions(arena, grid, threads, maps);
     maps.scratch = arena.take<float>({threads, std::max<std::size_t>(scratch_floats(), 1)});
-    const MapSize fused = maps.fused.size();
+    const MapSize fused = maps.fused;
     const std::size_t head_in = layers_.extra ? config_.extra_channels : config_.features;
+    const auto strip_floats = [](std::size_t rows, std::size_t width, std::size_t channels) {
+      return FeatureMap::num_floats({rows, width}, channels);
+    };
     arena.share(
         [&] {
           maps.tokens = arena.take<float>({num_prefix_ + patches, width});
@@ -141,11 +146,14 @@ void DptHead::lay_out(GridSize grid, int num_threads, DenseMemory& memory) const
             last = std::max(last, output.last.out_channels());
           }
           const std::size_t rows = strip_rows(out, channels);
+          const std::size_t fused_rows = strip_rows(fused, config_.features);
           if (config_.head_size != HeadSize::fused)
             maps.enlarge = MapResize::take(arena, fused, out, channels, threads);
-          maps.strip = arena.take<float>({threads, FeatureMap::num_floats({rows + 2, out.width}, channels)});
-          maps.strip_hidden = arena.take<float>({threads, FeatureMap::num_floats({rows, out.width}, hidden)});
-          maps.strip_out = arena.take<float>({threads, FeatureMap::num_floats({rows, out.width}, last)});
+          maps.strip = arena.take<float>(
+              {threads, std::max(strip_floats(rows + 2, out.width, channels),
+                                 strip_floats(fused_rows + 2, fused.width, config_.features))});
+          maps.strip_hidden = arena.take<float>({threads, strip_floats(rows, out.width, hidden)});
+          maps.strip_out = arena.take<float>({threads, strip_floats(rows, out.width, last)});
         });
   });
 }
@@ -209,7 +217,8 @@ void DptHead::add_unit(const ResidualUnit& unit, const FeatureMap& x, const Feat
   unit.conv2.forward(hidden, x, threads, maps.scratch, {.residual = x, .second = added});
 }
 
-void DptHead::fuse(std::size_t index, const FeatureMap& out, int threads, const DptMaps& maps) const {
+/// The map of a fusion layer before it is enlarged.
+FeatureMap DptHead::fuse(std::size_t index, int threads, const DptMaps& maps) const {
   const FusionMaps& fusion = maps.fusions[index];
   const DptFusion& layers = layers_.fusions[index];
   FeatureMap x = fusion.lateral;
@@ -225,37 +234,59 @@ void DptHead::fuse(std::size_t index, const FeatureMap& out, int threads, const 
   const FeatureMap projected = FeatureMap::over(maps.hidden, x.size(), x.channels());
   layers.projection.forward(x, projected, threads, {});
   fusion.enlarge.fill(x.size(), Alignment::corners);
-  out.clear_border();
-  resize_map(projected, out, fusion.enlarge, threads, kernels_->maps);
+  return projected;
 }
 
-/// Rows of the result, in one thread: enlarged, with a row above and below for the next convolution.
-void DptHead::finish_strip(const FeatureMap& in, RowRange rows, std::span<const TensorView<float>> outputs,
-                           std::size_t thread, const DptMaps& maps) const {
-  const std::size_t height = outputs.front().dim(1), width = outputs.front().dim(2);
+/// Rows of an enlarged map of that size, with what is above, below and next to them, for a convolution in one
+/// thread. Without a `resize` the map itself has the size.
+FeatureMap DptHead::enlarged_rows(const FeatureMap& in, const MapResize* resize, MapSize size, RowRange rows,
+                                  std::size_t thread, const DptMaps& maps) const {
   const FeatureMap strip =
-      FeatureMap::over({maps.strip.row(thread), Shape{1}}, {rows.count + 2, width}, in.channels());
+      FeatureMap::over({maps.strip.row(thread), Shape{1}}, {rows.count + 2, size.width}, in.channels());
   strip.clear_border();
   for (std::size_t i = 0; i < rows.count + 2; ++i) {
-    const std::size_t y = rows.first + i;  // of the result, plus one
+    const std::size_t y = rows.first + i;  // plus one
     float* const to = strip.row(static_cast<std::ptrdiff_t>(i));
-    if (y == 0 || y > height) {
-      std::fill_n(to, width * in.channels(), 0.0f);
-    } else if (config_.head_size == HeadSize::fused) {
-      std::copy_n(in.row(static_cast<std::ptrdiff_t>(y - 1)), width * in.channels(), to);
+    if (y == 0 || y > size.height) {
+      std::fill_n(to, size.width * in.channels(), 0.0f);
+    } else if (resize == nullptr) {
+      std::copy_n(in.row(static_cast<std::ptrdiff_t>(y - 1)), size.width * in.channels(), to);
     } else {
-      maps.enlarge.row(in, y - 1, thread, kernels_->maps, to);
+      resize->row(in, y - 1, thread, kernels_->maps, to);
     }
   }
+  return {strip.row(1), {rows.count, size.width}, in.channels(), strip.row_stride(), true};
+}
+
+/// convolution(enlarged map) -> out, by strips: the enlarged map would be the largest of all.
+void DptHead::convolve_enlarged(const Convolution& convolution, const FeatureMap& in,
+                                const MapResize& enlarge, const FeatureMap& out, Activation activation,
+                                int threads, const DptMaps& maps) const {
+  const std::size_t at_once = strip_rows(out.size(), in.channels());
+  out.clear_border();
+  parallel_for(ceil_div(out.height(), at_once), threads, [&](std::size_t task, int thread_number) {
+    const auto thread = static_cast<std::size_t>(thread_number);
+    const RowRange rows{task * at_once, std::min(at_once, out.height() - task * at_once)};
+    const FeatureMap strip = enlarged_rows(in, &enlarge, out.size(), rows, thread, maps);
+    const FeatureMap to(out.row(static_cast<std::ptrdiff_t>(rows.first)), strip.size(), out.channels(),
+                        out.row_stride(), true);
+    convolution.forward_in_thread(strip, to, maps.scratch.row(thread), {.activation = activation});
+  });
+}
+
+/// Rows of the result, in one thread.
+void DptHead::finish_strip(const FeatureMap& in, const MapResize* resize, RowRange rows,
+                           std::span<const TensorView<float>> outputs, std::size_t thread,
+                           const DptMaps& maps) const {
+  const MapSize whole{outputs.front().dim(1), outputs.front().dim(2)}, size{rows.count, whole.width};
+  const FeatureMap strip = enlarged_rows(in, resize, whole, rows, thread, maps);
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const DptOutput& output = layers_.outputs[o];
-    const MapSize size{rows.count, width};
-    FeatureMap hidden(strip.row(1), size, in.channels(), strip.row_stride(), true);  // the rows themselves
+    FeatureMap hidden = strip;
     if (output.hidden) {
-      const FeatureMap window = hidden;
       hidden =
           FeatureMap::over({maps.strip_hidden.row(thread), Shape{1}}, size, output.hidden->out_channels());
-      output.hidden->forward_in_thread(window, hidden, maps.scratch.row(thread),
+      output.hidden->forward_in_thread(strip, hidden, maps.scratch.row(thread),
                                        {.activation = Activation::relu});
     }
     const FeatureMap last =
@@ -266,28 +297,33 @@ void DptHead::finish_strip(const FeatureMap& in, RowRange rows, std::span<const 
   }
 }
 
-void DptHead::finish(const FeatureMap& fused, std::span<const TensorView<float>> outputs, int threads,
+/// `in` is the map of the last fusion layer before it is enlarged.
+void DptHead::finish(const FeatureMap& in, std::span<const TensorView<float>> outputs, int threads,
                      const DptMaps& maps) const {
-  FeatureMap x = fused;
+  const MapResize& to_fused = maps.fusions.back().enlarge;
+  const Activation of_extra = config_.extra_relu ? Activation::relu : Activation::none;
+  const Activation of_narrow =
+      config_.layers == HeadLayersKind::classes ? Activation::relu : Activation::none;
+  FeatureMap x = in;
   if (layers_.extra) {
-    maps.extra.clear_border();
-    layers_.extra->forward(x, maps.extra, threads, maps.scratch,
-                           {.activation = config_.extra_relu ? Activation::relu : Activation::none});
+    convolve_enlarged(*layers_.extra, x, to_fused, maps.extra, of_extra, threads, maps);
     x = maps.extra;
   }
-  if (layers_.narrow) {
+  if (layers_.narrow && layers_.extra) {
     maps.narrow.clear_border();
-    const bool classes = config_.layers == HeadLayersKind::classes;
-    layers_.narrow->forward(x, maps.narrow, threads, maps.scratch,
-                            {.activation = classes ? Activation::relu : Activation::none});
-    x = maps.narrow;
+    layers_.narrow->forward(x, maps.narrow, threads, maps.scratch, {.activation = of_narrow});
+  } else if (layers_.narrow) {
+    convolve_enlarged(*layers_.narrow, x, to_fused, maps.narrow, of_narrow, threads, maps);
   }
-  if (config_.head_size != HeadSize::fused) maps.enlarge.fill(x.size(), Alignment::corners);
+  if (layers_.narrow) x = maps.narrow;
+  const bool enlarges = config_.head_size != HeadSize::fused;
+  if (enlarges) maps.enlarge.fill(x.size(), Alignment::corners);
   const std::size_t height = outputs.front().dim(1);
   const std::size_t rows = strip_rows({height, outputs.front().dim(2)}, x.channels());
   parallel_for(ceil_div(height, rows), threads, [&](std::size_t task, int thread) {
     const std::size_t first = task * rows;
-    finish_strip(x, {first, std::min(rows, height - first)}, outputs, static_cast<std::size_t>(thread), maps);
+    finish_strip(x, enlarges ? &maps.enlarge : nullptr, {first, std::min(rows, height - first)}, outputs,
+                 static_cast<std::size_t>(thread), maps);
   });
 }
 
@@ -301,9 +337,15 @@ void DptHead::forward(std::span<const TensorView<const float>> taps, GridSize gr
   const std::size_t count = layers_.taps.size();
   for (std::size_t k = 0; k < count; ++k)
     run_tap(k, taps[k], maps.fusions[count - 1 - k].lateral, threads, maps);
-  for (std::size_t i = 0; i < count; ++i)
-    fuse(i, i + 1 < count ? maps.fusions[i + 1].x : maps.fused, threads, maps);
-  finish(maps.fused, outputs, threads, maps);
+  FeatureMap fused;
+  for (std::size_t i = 0; i < count; ++i) {
+    fused = fuse(i, threads, maps);
+    if (i + 1 == count) break;
+    const FeatureMap& out = maps.fusions[i + 1].x;
+    out.clear_border();
+    resize_map(fused, out, maps.fusions[i].enlarge, threads, kernels_->maps);
+  }
+  finish(fused, outputs, threads, maps);
 }
 
 }  // namespace vit::internal

@@ -83,11 +83,17 @@ class DptHead {
                       const DptMaps& maps) const;
   void add_unit(const ResidualUnit& unit, const FeatureMap& x, const FeatureMap& added, int threads,
                 const DptMaps& maps) const;
-  void fuse(std::size_t index, const FeatureMap& out, int threads, const DptMaps& maps) const;
-  void finish(const FeatureMap& fused, std::span<const TensorView<float>> outputs, int threads,
+  FeatureMap fuse(std::size_t index, int threads, const DptMaps& maps) const;
+  FeatureMap enlarged_rows(const FeatureMap& in, const MapResize* resize, MapSize size, RowRange rows,
+                           std::size_t thread, const DptMaps& maps) const;
+  void convolve_enlarged(const Convolution& convolution, const FeatureMap& in, const MapResize& enlarge,
+                         const FeatureMap& out, Activation activation, int threads,
+                         const DptMaps& maps) const;
+  void finish(const FeatureMap& in, std::span<const TensorView<float>> outputs, int threads,
               const DptMaps& maps) const;
-  void finish_strip(const FeatureMap& in, RowRange rows, std::span<const TensorView<float>> outputs,
-                    std::size_t thread, const DptMaps& maps) const;
+  void finish_strip(const FeatureMap& in, const MapResize* resize, RowRange rows,
+                    std::span<const TensorView<float>> outputs, std::size_t thread,
+                    const DptMaps& maps) const;
 
   DptConfig config_;
   DptLayers layers_;

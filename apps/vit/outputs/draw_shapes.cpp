@@ -38,6 +38,17 @@ void draw_frame(Image& picture, const Box& box, const Color& color) {
   fill(picture, right - width, box.y0, right, bottom, color);
 }
 
+void draw_line(Image& picture, double x0, double y0, double x1, double y1, const Color& color) {
+  constexpr double kMostSteps = 1e5;  // far beyond pictures
+  const double steps =
+      std::clamp(std::ceil(2.0 * std::max(std::abs(x1 - x0), std::abs(y1 - y0))), 1.0, kMostSteps);
+  const double half = 0.5 * (line_width(picture) - 1);
+  for (double i = 0.0; i <= steps; i += 1.0) {
+    const double x = x0 + (x1 - x0) * i / steps, y = y0 + (y1 - y0) * i / steps;
+    fill(picture, x - half, y - half, x + half, y + half, color);
+  }
+}
+
 void draw_dot(Image& picture, double x, double y, const Color& color) {
   const double radius = 1.5 * line_width(picture);
   for (double row = std::ceil(y - radius); row <= y + radius; row += 1.0) {

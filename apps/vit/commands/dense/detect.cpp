@@ -15,6 +15,7 @@
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/draw_shapes.h"
+#include "apps/vit/outputs/draw_text.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/outputs/text_format.h"
@@ -37,7 +38,7 @@ constexpr const char* kFooter =
     "FOLDER/, "
     "with files\n"
     "for each image:\n"
-    "  color  NAME_color.png, the image with frames\n"
+    "  color  NAME_color.png, the image with frames, names and scores\n"
     "  coco   NAME.json, a list of image_id, category_id, bbox [x, y, width, height] and score\n"
     "Examples:\n"
     "  vit detect --model yolos-tiny street.jpg\n"
@@ -207,6 +208,11 @@ class DetectRun {
   void draw(const StreamedImage& image, const Input& input, std::span<const Detection> found) {
     Image picture = run_.picture_of(input, image.size);
     for (const Detection& d : found) draw_frame(picture, d.box, voc_color(d.index + 1));
+    for (const Detection& d : found) {
+      char score[16];
+      std::snprintf(score, sizeof score, " %.2f", static_cast<double>(d.score));
+      draw_name(picture, d.box, d.label + score, voc_color(d.index + 1));
+    }
     if (run_.writes("color")) write_png(run_.path_of(image.index, "color"), picture);
     if (!run_.has_page()) return;
     PageItem item = named_item(input.name);

@@ -2,16 +2,19 @@
 // once for all of its boxes.
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/dense/dense_run.h"
+#include "apps/vit/commands/dense/draw_keypoints.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/boxes_file.h"
 #include "apps/vit/inputs/input_reader.h"
@@ -22,6 +25,7 @@
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/progress.h"
 #include "vit/base/check.h"
 #include "vit/pose.h"
 
@@ -40,7 +44,12 @@ constexpr const char* kFooter =
     "FOLDER/, with "
     "files for\n"
     "each image:\n"
-    "  color  NAME_color.png, the image with frames and dots\n"
+    "  color  NAME_color.png, the image with frames and dots, and with lines between COCO's keypoints whose "
+    "scores are "
+    "0.3 or\n"
+    "         more\n"
+    "A box that lies outside of the image is reported; its keypoints are an empty list in lines, NaN with a "
+    "score of 0 in arrays.\n"
     "Examples:\n"
     "  vit detect --model yolos-tiny photos/ --format json > boxes.jsonl\n"
     "  vit pose --model vitpose-base-simple --boxes boxes.jsonl --label person photos/ --format json\n"
@@ -107,16 +116,22 @@ struct Crop {
 /// What became of the boxes of one input.
 struct ImagePoses {
   std::vector<Pose> poses;
-  NamedArray heatmaps;  // of --raw
-  ImageSize size;       // of prepared pixels
+  NamedArray heatmaps;             // of --raw, NaN for boxes outside of the image
+  std::size_t outside_first = 0;   // such boxes before the first others
+  ImageSize size;                  // of prepared pixels
+  std::vector<std::string> notes;  // of boxes without keypoints
   std::string failure;
 };
 
-void check_meets(const Box& box, ImageSize image) {
-  const bool meets = box.x0 < static_cast<double>(image.width) &&
-                     box.y0 < static_cast<double>(image.height) && box.x1 > 0.0 && box.y1 > 0.0;
-  VIT_CHECK(meets, (Where{"pose", ErrorKind::argument}), "the box (", box.x0, ", ", box.y0, ", ", box.x1,
-            ", ", box.y1, ") lies outside of the image of ", image.width, " x ", image.height);
+bool meets(const Box& box, ImageSize image) {
+  return box.x0 < static_cast<double>(image.width) && box.y0 < static_cast<double>(image.height) &&
+         box.x1 > 0.0 && box.y1 > 0.0;
+}
+
+/// Detectors that pad an image to a square find boxes there, too.
+std::string outside_note(const Box& box, ImageSize image) {
+  return text("no keypoints in the box (", box.x0, ", ", box.y0, ", ", box.x1, ", ", box.y1,
+              "), which lies outside of the image of ", image.width, " x ", image.height);
 }
 
 std::string line_of(const std::string& file, std::span<const Pose> poses, std::span<const std::string> labels,
@@ -128,6 +143,7 @@ std::string line_of(const std::string& file, std::span<const Pose> poses, std::s
       std::snprintf(box, sizeof box, "  box %.1f %.1f %.1f %.1f\n", pose.box.x0, pose.box.y0, pose.box.x1,
                     pose.box.y1);
       out += box;
+      if (pose.keypoints.empty()) out += "  outside of the image: no keypoints\n";
       for (std::size_t k = 0; k < pose.keypoints.size(); ++k) {
         const Keypoint& point = pose.keypoints[k];
         char numbers[96];
@@ -165,7 +181,9 @@ std::vector<NamedArray> arrays_of(const ImagePoses& found, std::size_t num_keypo
   for (const Pose& pose : found.poses) {
     for (const double edge : {pose.box.x0, pose.box.y0, pose.box.x1, pose.box.y1})
       boxes.push(static_cast<float>(edge));
-    for (const Keypoint& point : pose.keypoints) {
+    for (std::size_t k = 0; k < num_keypoints; ++k) {
+      constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+      const Keypoint point = pose.keypoints.empty() ? Keypoint{kNone, kNone, 0.0f} : pose.keypoints[k];
       for (const float number : {point.x, point.y, point.score}) points.push(number);
     }
   }
@@ -238,7 +256,8 @@ class PoseRun {
     return LoadPixels([this, &images, crop] {
       const std::shared_ptr<const Image> image = shared_->get(crop.input);
       const Box box = crop.box.value_or(whole_box(image->size()));
-      check_meets(box, image->size());
+      VIT_CHECK(meets(box, image->size()), (Where{"pose", ErrorKind::argument}),
+                outside_note(box, image->size()));
       return images.preprocessor().run_box(*image, box);
     });
   }
@@ -248,7 +267,12 @@ class PoseRun {
     const Crop& crop = crops_[result.index];
     report_until(images, crop.input);
     const bool prepared = run_.inputs()[crop.input].pixels != nullptr;
-    if (!result.outputs) {
+    const ImageSize size = crop.box ? shared_->size(crop.input) : ImageSize{};
+    if (size.width != 0 && !meets(*crop.box, size)) {
+      current_.poses.push_back({*crop.box, {}});
+      current_.notes.push_back(outside_note(*crop.box, size));
+      add_heatmaps({});
+    } else if (!result.outputs) {
       if (current_.failure.empty()) current_.failure = result.failure;
     } else {
       const TensorView<const float> maps = result.outputs->map(MapMeaning::heatmaps);
@@ -269,10 +293,18 @@ class PoseRun {
   void add_heatmaps(TensorView<const float> maps) {
     if (!options_.run.raw) return;
     NamedArray& all = current_.heatmaps;
-    if (all.shape.empty()) all = NamedArray::of_rows("heatmaps", {0, maps.dim(0), maps.dim(1), maps.dim(2)});
+    if (maps.empty() && all.shape.empty()) {
+      ++current_.outside_first;
+      return;
+    }
+    if (all.shape.empty()) {
+      all = NamedArray::of_rows("heatmaps", {0, maps.dim(0), maps.dim(1), maps.dim(2)});
+      for (; current_.outside_first != 0; --current_.outside_first) add_heatmaps({});
+    }
     ++all.shape.front();
-    const auto bytes = std::as_bytes(maps.flat());
-    all.bytes.insert(all.bytes.end(), bytes.begin(), bytes.end());
+    const std::size_t count = all.shape[1] * all.shape[2] * all.shape[3];
+    for (std::size_t i = 0; i < count; ++i)
+      all.push(maps.empty() ? std::numeric_limits<float>::quiet_NaN() : maps.data()[i]);
   }
 
   /// Writes the inputs below `end` that are not written yet; of all but the first no crop was computed.
@@ -305,6 +337,7 @@ class PoseRun {
     if (run_.writes("color") || run_.has_page()) draw(input);
     const bool json = options_.run.has_word("json") || run_.writes_arrays();
     images.progress().clear();
+    for (const std::string& note : current_.notes) print_failure(input.name, note);
     print_result(line_of(input.name, current_.poses, run_.config().labels, json));
   }
 
@@ -317,14 +350,12 @@ class PoseRun {
     return copy;
   }
 
-  /// The image with its frames and dots.
+  /// The image with its frames, lines and dots.
   void draw(const Input& input) {
     Image picture = picture_of(input);
     for (std::size_t i = 0; i < current_.poses.size(); ++i) {
-      const Pose& pose = current_.poses[i];
-      if (boxes_) draw_frame(picture, pose.box, voc_color(i + 1));
-      for (const Keypoint& point : pose.keypoints)
-        draw_dot(picture, static_cast<double>(point.x), static_cast<double>(point.y), voc_color(i + 1));
+      if (boxes_) draw_frame(picture, current_.poses[i].box, voc_color(i + 1));
+      draw_keypoints(picture, current_.poses[i], run_.config().labels, voc_color(i + 1));
     }
     if (run_.writes("color")) write_png(run_.path_of(next_, "color"), picture);
     if (!run_.has_page()) return;
