@@ -166,6 +166,17 @@ TEST_CASE("dense golden models: masks of queries that enter late and hide patche
   check_near(twin.outputs[0].map(MapMeaning::mask_classes), twin.expected, "class_logits");
 }
 
+TEST_CASE("dense golden models: masks of a backbone whose MLP is gated, next to heads with GELU") {
+  const fs::path folder = test::data_path("golden/dense/hf-eomt-gated");
+  const TensorFile expected = open_safetensors(folder / "expected.safetensors");
+  const auto model = Model::load(folder);
+  CHECK(model->config().mlp == MlpKind::gated);
+  Outputs outputs;
+  Session(model, {.threads = 2}).forward(to_float(expected.at("pixels")), maps_and(), outputs);
+  check_near(outputs[0].map(MapMeaning::masks), expected, "mask_logits");
+  check_near(outputs[0].map(MapMeaning::mask_classes), expected, "class_logits");
+}
+
 TEST_CASE(
     "dense golden models: panoptic segments and instances of an image that fills a part of the square") {
   const Twin twin;

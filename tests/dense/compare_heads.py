@@ -334,9 +334,13 @@ def check_poses(case, expert=None):
         for index, pose in enumerate(expected):
             points = found["keypoints.0"][index]
             case.near(f"{path.name} scores {index}", points[:, 2], pose["scores"])
-            off = np.abs(points[:, :2] - pose["keypoints"].numpy()).max()
-            if not off < 0.02:
-                case.problems.append(f"{path.name} keypoints {index}: {off:.3g} pixels off")
+            # A step s = gradient / curvature errs by s^2 / gradient times the error of the curvature: where the heat map is nearly
+            # flat the library's step leaves the box by several sizes of it, and the last digits of the map move it.
+            x, y, width, height = boxes[index]
+            away = np.linalg.norm(pose["keypoints"].numpy() - [x + width / 2, y + height / 2], axis=1) / np.hypot(width, height)
+            off = np.abs(points[:, :2] - pose["keypoints"].numpy()).max(1) / np.maximum(away, 1) ** 2
+            if not off.max() < 0.02:
+                case.problems.append(f"{path.name} keypoints {index}: {off.max():.3g} pixels off")
 
 
 def vitpose(seed, **changes):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A tiny EoMT and what it gives: data/golden/dense/hf-eomt.
+"""Tiny EoMTs and what they give: data/golden/dense/hf-eomt, and hf-eomt-gated with the gated MLP of the giant.
 
 Weights are random and of this project; the results are those of the plain definitions below and in
 make_dense_golden.py, in float64, which know nothing of the library. Needs numpy and safetensors:
@@ -45,9 +45,22 @@ def norm(w, name, x):
 def block(w, x, index, hidden):
     b = f"layers.{index}."
     x = x + attention(w, norm(w, b + "norm1", x), b + "attention.", hidden) * w(b + "layer_scale1.lambda1", WIDTH, kind="gamma")
-    h = gelu(norm(w, b + "norm2", x) @ w(b + "mlp.fc1.weight", 2 * WIDTH, WIDTH).T + w(b + "mlp.fc1.bias", 2 * WIDTH))
-    h = h @ w(b + "mlp.fc2.weight", WIDTH, 2 * WIDTH).T + w(b + "mlp.fc2.bias", WIDTH)
+    h = norm(w, b + "norm2", x)
+    h = gated_mlp(w, b + "mlp.", h) if w.gated else plain_mlp(w, b + "mlp.", h)
     return x + h * w(b + "layer_scale2.lambda1", WIDTH, kind="gamma")
+
+
+def plain_mlp(w, name, x):
+    h = gelu(x @ w(name + "fc1.weight", 2 * WIDTH, WIDTH).T + w(name + "fc1.bias", 2 * WIDTH))
+    return h @ w(name + "fc2.weight", WIDTH, 2 * WIDTH).T + w(name + "fc2.bias", WIDTH)
+
+
+def gated_mlp(w, name, x):
+    """As in DINOv2's giant: two thirds of the hidden numbers, rounded up to eights; gates first."""
+    hidden = (int(2 * WIDTH * 2 / 3) + 7) // 8 * 8
+    both = x @ w(name + "weights_in.weight", 2 * hidden, WIDTH).T + w(name + "weights_in.bias", 2 * hidden)
+    gate, value = both[:, :hidden], both[:, hidden:]
+    return (gate * sigmoid(gate) * value) @ w(name + "weights_out.weight", WIDTH, hidden).T + w(name + "weights_out.bias", WIDTH)
 
 
 def depthwise(x, weight):
@@ -141,8 +154,35 @@ def semantic_windows(w, pixels):
     return bilinear(total / count, WIDE, False).argmax(0).astype(np.int32)
 
 
+def make_config(**more):
+    return {"architectures": ["EomtForUniversalSegmentation"], "model_type": "eomt", "hidden_size": WIDTH,
+            "num_hidden_layers": DEPTH, "num_attention_heads": HEADS, "mlp_ratio": 2, "patch_size": PATCH,
+            "image_size": EDGE, "layer_norm_eps": 1e-6, "num_register_tokens": 1, "num_queries": QUERIES,
+            "num_blocks": LATE, "num_upscale_blocks": 1, "id2label": {"0": "sky", "1": "cat", "2": "dog"}, **more}
+
+
+PROCESSOR = {"image_processor_type": "EomtImageProcessor", "do_resize": True, "do_pad": True,
+             "do_split_image": False, "size": {"shortest_edge": EDGE, "longest_edge": EDGE}, "resample": 2,
+             "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
+
+
+def new_weights(seed, gated):
+    w = Weights(seed)
+    w.gated = gated
+    return w
+
+
+def make_gated(seed=21):
+    w, random = new_weights(seed, True), np.random.default_rng(seed + 1)
+    pixels = random.standard_normal((3, EDGE, EDGE)).astype(np.float32)
+    masks, classes = forward(w, pixels.astype(np.float64))
+    w.tensors["attn_mask_probs"] = np.array([1.0, 0.0], np.float32)
+    write(ROOT / "hf-eomt-gated", w, {"pixels": pixels[None], "mask_logits": masks, "class_logits": classes},
+          make_config(use_swiglu_ffn=True), PROCESSOR)
+
+
 def main(seed=9):
-    w, random = Weights(seed), np.random.default_rng(seed + 1)
+    w, random = new_weights(seed, False), np.random.default_rng(seed + 1)
     w("class_predictor.weight", CLASSES + 1, WIDTH)
     w.tensors["class_predictor.weight"] *= 3.0  # so that the queries differ
     pixels = random.standard_normal((3, EDGE, EDGE)).astype(np.float32)
@@ -156,18 +196,12 @@ def main(seed=9):
     instance_map, instance_segments = instances(full, classes)
     assert len(panoptic_segments) > 1 and len(instance_segments) > 1
     classes_map = semantic_windows(w, wide.astype(np.float64))
-    config = {"architectures": ["EomtForUniversalSegmentation"], "model_type": "eomt", "hidden_size": WIDTH,
-              "num_hidden_layers": DEPTH, "num_attention_heads": HEADS, "mlp_ratio": 2, "patch_size": PATCH,
-              "image_size": EDGE, "layer_norm_eps": 1e-6, "num_register_tokens": 1, "num_queries": QUERIES,
-              "num_blocks": LATE, "num_upscale_blocks": 1, "id2label": {"0": "sky", "1": "cat", "2": "dog"}}
-    processor = {"image_processor_type": "EomtImageProcessor", "do_resize": True, "do_pad": True,
-                 "do_split_image": False, "size": {"shortest_edge": EDGE, "longest_edge": EDGE}, "resample": 2,
-                 "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
     write(ROOT / "hf-eomt", w,
           {"pixels": pixels[None], "mask_logits": masks, "class_logits": classes, "panoptic": panoptic_map,
            "panoptic_segments": panoptic_segments, "instance": instance_map, "instance_segments": instance_segments,
-           "wide": wide[None], "semantic": classes_map}, config, processor)
+           "wide": wide[None], "semantic": classes_map}, make_config(), PROCESSOR)
 
 
 if __name__ == "__main__":
     main()
+    make_gated()

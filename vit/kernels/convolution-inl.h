@@ -91,6 +91,15 @@ inline void pack(const ConvolutionPackArgs& args) noexcept {
   }
 }
 
+/// The pixels that the next tile of the row reads or writes besides those of this one: maps are larger than
+/// the L2 cache, and hardware does not follow windows.
+template <size_t kRows>
+HWY_INLINE void prefetch_pixels(const float* first, size_t stride, size_t channels) {
+  for (size_t y = 0; y < kRows; ++y) {
+    for (size_t x = 0; x < kTile; ++x) __builtin_prefetch(first + y * stride + x * channels, 0, 3);
+  }
+}
+
 template <bool kFull>
 HWY_INLINE V load_some(const float* from, size_t count) {
   if constexpr (kFull) return hn::LoadU(D(), from);
@@ -132,6 +141,11 @@ HWY_INLINE FourRows gather(V m0, V m1, V m2, V m3, V m4, V m5) {
           hn::Add(hn::MulAdd(set(kNear * kNear2), odd, hn::Mul(set(kFar * kFar2), odd2)), m5)};
 }
 
+/// What at_least() raises numbers to.
+HWY_INLINE float least_of(bool relu) {
+  return relu ? 0.0f : -std::numeric_limits<float>::infinity();
+}
+
 /// The 6x6 pixels of one tile, from the one above and to the left of it; those from row `rows` and column
 /// `columns` on are outside the map and its border.
 struct Window {
@@ -144,6 +158,8 @@ struct Window {
 template <bool kFull, bool kInside>
 HWY_INLINE void spread_vector(const Window& window, size_t c, size_t count, float* out, size_t step) {
   HWY_ALIGN float half[kPlaces * kLanes];
+  if constexpr (kInside)
+    prefetch_pixels<kWindow>(window.in + kWindow * window.channels + c, window.stride, window.channels);
   for (size_t x = 0; x < kWindow; ++x) {
     const auto at = [&](size_t y) HWY_ATTR {
       if (!kInside && (y >= window.rows || x >= window.columns)) return hn::Zero(D());
@@ -171,12 +187,10 @@ struct TileOutput {
   const ConvolutionArgs& args;
   size_t y, x, rows, columns;
 
-  /// The numbers from channel `column` on of pixel (i, j).
+  /// The numbers from channel `column` on of pixel (i, j), after bias and ReLU.
   template <bool kFull>
   HWY_INLINE void put(size_t i, size_t j, size_t column, size_t count, V value) const {
     const size_t place = (x + j) * args.out_channels + column;
-    if (args.bias) value = hn::Add(value, load_some<kFull>(args.bias + column, count));
-    if (args.relu) value = at_least(0.0f, value);
     if (args.residual)
       value = hn::Add(value, load_some<kFull>(args.residual + (y + i) * args.residual_stride + place, count));
     if (args.second)
@@ -190,6 +204,11 @@ template <bool kFull>
 HWY_INLINE void gather_vector(const float* sums, size_t step, const TileOutput& tile, size_t column,
                               size_t count) {
   HWY_ALIGN float half[kTile * kWindow * kLanes];
+  const ConvolutionArgs& args = tile.args;
+  prefetch_pixels<kTile>(args.out + tile.y * args.out_stride + (tile.x + kTile) * args.out_channels + column,
+                         args.out_stride, args.out_channels);
+  const float least = least_of(args.relu);
+  const V bias = args.bias ? load_some<kFull>(args.bias + column, count) : hn::Zero(D());
   for (size_t v = 0; v < kWindow; ++v) {
     const auto at = [&](size_t u) HWY_ATTR { return hn::Load(D(), sums + (u * kWindow + v) * step); };
     const FourRows y = gather(at(0), at(1), at(2), at(3), at(4), at(5));
@@ -202,10 +221,10 @@ HWY_INLINE void gather_vector(const float* sums, size_t step, const TileOutput& 
   for (size_t i = 0; i < tile.rows; ++i) {
     const auto at = [&](size_t v) HWY_ATTR { return hn::Load(D(), half + (i * kWindow + v) * kLanes); };
     const FourRows row = gather(at(0), at(1), at(2), at(3), at(4), at(5));
-    tile.put<kFull>(i, 0, column, count, row.y0);
-    if (tile.columns > 1) tile.put<kFull>(i, 1, column, count, row.y1);
-    if (tile.columns > 2) tile.put<kFull>(i, 2, column, count, row.y2);
-    if (tile.columns > 3) tile.put<kFull>(i, 3, column, count, row.y3);
+    tile.put<kFull>(i, 0, column, count, at_least(least, hn::Add(row.y0, bias)));
+    if (tile.columns > 1) tile.put<kFull>(i, 1, column, count, at_least(least, hn::Add(row.y1, bias)));
+    if (tile.columns > 2) tile.put<kFull>(i, 2, column, count, at_least(least, hn::Add(row.y2, bias)));
+    if (tile.columns > 3) tile.put<kFull>(i, 3, column, count, at_least(least, hn::Add(row.y3, bias)));
   }
 }
 
@@ -225,13 +244,12 @@ HWY_INLINE TileOutput tile_output(const ConvolutionArgs& args, size_t tile) {
 HWY_INLINE void spread_tile(const ConvolutionArgs& args, size_t tile, float* out, size_t step) {
   const TileOutput to = tile_output(args, tile);
   const size_t channels = args.in_channels;
-  const float least = args.in_relu ? 0.0f : -std::numeric_limits<float>::infinity();
   const Window window{args.in + to.y * args.in_stride + to.x * channels - args.in_stride - channels,
                       args.in_stride,
                       channels,
                       to.rows + 2,
                       to.columns + 2,
-                      least};
+                      least_of(args.in_relu)};
   if (to.rows == kTile && to.columns == kTile) return spread_window<true>(window, out, step);
   spread_window<false>(window, out, step);
 }
