@@ -139,7 +139,7 @@ class ChangedFolders {
 };
 
 ChangedFolders& model_folders() {
-  static ChangedFolders folders({"models", "text"});
+  static ChangedFolders folders({"models", "text", "towers"});
   return folders;
 }
 
@@ -295,6 +295,15 @@ std::vector<std::string> hf_preprocess_seeds() {
       R"("image_std":[0.5,0.25,0.5],"do_convert_rgb":true,"data_format":null})",
       test::read_text(golden_root() / "boxes" / "yolos" / "preprocessor_config.json"),
       test::read_text(golden_root() / "boxes" / "vitpose" / "preprocessor_config.json"),
+      R"({"image_processor_type":"Qwen2VLImageProcessor","patch_size":14,"merge_size":2,"temporal_patch_size":2,)"
+      R"("size":{"shortest_edge":3136,"longest_edge":1003520},"min_pixels":3136,"max_pixels":1003520})",
+      R"({"image_processor_type":"PixtralImageProcessor","patch_size":{"height":16,"width":16},)"
+      R"("size":{"longest_edge":1024}})",
+      R"({"image_processor_type":"Kimi_K25ImageProcessor","patch_size":14,"merge_size":2,"max_patches":16384})",
+      R"({"image_processor_type":"Gemma4ImageProcessor","patch_size":16,"max_soft_tokens":280,)"
+      R"("pooling_kernel_size":3})",
+      R"({"image_processor_type":"Llama4ImageProcessor","size":{"height":336,"width":336},"max_patches":16})",
+      R"({"image_processor_type":"Glm4vImageProcessor","size":{"shortest_edge":12544,"longest_edge":9633792}})",
       R"({"image_processor_type":"Owlv2ImageProcessor","do_pad":true,"size":{"height":960,"width":960},)"
       R"("resample":2,"rescale_factor":0.00392156862745098})"};
 }

@@ -300,6 +300,39 @@ def sam3(w, prefix, config, image):
     return {"tokens": x}
 
 
+def glm5(w, prefix, config, image):
+    """GLM-OCR's tower with a limit in its gated MLPs."""
+    patch, width, heads, eps = config["patch_size"], config["hidden_size"], config["num_heads"], config["rms_norm_eps"]
+    out, limit = config["out_hidden_size"], config["swiglu_limit"]
+    patches = patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    kernel = w.make(prefix + "patch_embed.proj.weight", width, 3, 2, patch, patch).sum(2)
+    x = patches.reshape(rows * columns, -1) @ kernel.reshape(width, -1).T + w.make(
+        prefix + "patch_embed.proj.bias", width)
+    angles = angles_of(rows, columns, width // heads)
+
+    def gated(x, name, hidden, to, bias):
+        gate, up = w.linear(x, name + "gate_proj", hidden, bias), w.linear(x, name + "up_proj", hidden, bias)
+        return w.linear(silu(np.minimum(gate, limit)) * np.clip(up, -limit, limit), name + "down_proj", to, bias)
+
+    for i in range(config["depth"]):
+        name = f"{prefix}blocks.{i}."
+        qkv = w.linear(rms_norm(x, *w.norm(name + "norm1", width, False), eps), name + "attn.qkv", 3 * width)
+        norms = [w.norm(f"{name}attn.{part}_norm", width // heads, False) for part in "qk"]
+        attended = attention(*np.split(qkv, 3, 1), heads, angles, whole(rows, columns),
+                             norms=lambda q, k: (rms_norm(q, *norms[0], eps), rms_norm(k, *norms[1], eps)))
+        x = x + w.linear(attended, name + "attn.proj", width)
+        y = rms_norm(x, *w.norm(name + "norm2", width, False), eps)
+        x = x + gated(y, name + "mlp.", config["intermediate_size"], width, True)
+    x = rms_norm(x, *w.norm(prefix + "post_layernorm", width, False), eps)
+    cells = cells_of(x, rows, columns, 2, channel_first=True)
+    cells = cells @ w.make(prefix + "downsample.weight", out, width, 2, 2).reshape(out, -1).T + w.make(
+        prefix + "downsample.bias", out)
+    y = w.linear(cells, prefix + "merger.proj", out, False)
+    y = gelu(layer_norm(y, *w.norm(prefix + "merger.post_projection_norm", out), 1e-5))
+    return {"tokens": cells, "merged": gated(y, prefix + "merger.", config["projection_intermediate_size"], out, False)}
+
+
 SIZES = {"sam3": [(24, 24)] * 2}  # of images, where they are not those of all
 TOWERS = {
     "qwen2.5-vl-shards": (qwen2_5_vl, "visual.", {
@@ -338,6 +371,13 @@ TOWERS = {
         "architectures": ["Sam3ViTModel"], "model_type": "sam3_vit_model", "hidden_size": 24, "num_attention_heads": 2,
         "num_hidden_layers": 3, "global_attn_indexes": [1], "window_size": 3, "patch_size": 4, "image_size": 24,
         "pretrain_image_size": 16, "intermediate_size": 36, "layer_norm_eps": 1e-6}),
+    "glm5": (glm5, "model.visual.", {
+        "architectures": ["Glm5NextForConditionalGeneration"], "model_type": "glm5_next",
+        "text_config": {"hidden_size": 20},
+        "vision_config": {"model_type": "glm5_next_vision", "depth": 2, "hidden_size": 32, "num_heads": 2,
+                          "patch_size": 4, "intermediate_size": 28, "out_hidden_size": 20, "attention_bias": True,
+                          "projection_intermediate_size": 36, "swiglu_limit": 0.75, "spatial_merge_size": 2,
+                          "temporal_patch_size": 2, "rms_norm_eps": 1e-5, "hidden_act": "silu"}}),
 }
 
 

@@ -218,6 +218,10 @@ void validate(const ModelConfig& c) {
   VIT_CHECK(!c.head_projects || c.num_classes != 0, kWhere, "a head that projects must be there");
   VIT_CHECK(c.norm_kind == NormKind::layer || c.pooling != Pooling::attention, kWhere,
             "attention pooling has LayerNorm, and all norms of this model are RMSNorm");
+  VIT_CHECK(std::isfinite(c.mlp_limit) && c.mlp_limit >= 0, kWhere, "mlp_limit must be 0 or positive, got ",
+            c.mlp_limit);
+  VIT_CHECK(c.mlp_limit == 0 || (c.mlp == MlpKind::gated && !c.clipped), kWhere,
+            "mlp_limit requires a gated MLP without clipped layers");
   VIT_CHECK(!c.clipped || (c.branch_norm && c.mlp == MlpKind::gated), kWhere,
             "clipped layers require branch norms and a gated MLP");
   check_range("patch_frames", c.patch_frames, 1, 16);

@@ -235,6 +235,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("mlp", c.mlp);
   visit("activation", c.activation);
   visit("mlp_norm", c.mlp_norm);
+  visit("mlp_limit", c.mlp_limit, Shown::unless_default);
   visit("clipped", c.clipped, Shown::unless_default);
   visit("branch_norm", c.branch_norm, Shown::unless_default);
   visit("layer_scale", c.layer_scale);

@@ -130,8 +130,14 @@ TensorView<float> Merger::multiply(TensorView<float> in, const Pass& pass) const
   if (layers_.fc1) {
     const TensorView<float> hidden = next(layers_.fc1->out_features());
     if (layers_.gate) {
-      layers_.gate->forward(in, hidden, pass, {.activation = config_.activation});
-      layers_.fc1->forward(in, hidden, pass, {.multiplier = hidden});
+      const LinearInput rows = layers_.fc1->convert(in, pass);
+      if (layers_.gate->clips()) {
+        const TensorView<float> gates = Activations::view_rows(a.cell_gates, count, hidden.num_columns());
+        layers_.gate->multiply(rows, gates, pass, {.activation = config_.activation});
+        layers_.fc1->multiply(rows, hidden, pass, {.multiplier = gates});
+      } else {
+        layers_.fc1->multiply_gated(*layers_.gate, rows, hidden, config_.activation, pass);
+      }
     } else {
       layers_.fc1->forward(in, hidden, pass, {.activation = config_.activation});
     }

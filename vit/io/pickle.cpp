@@ -29,7 +29,7 @@ constexpr std::size_t kMaxSharing = 4;
 // Names are written out although the pickle contains each of their parts once.
 constexpr std::size_t kMaxNameSharing = 16, kFreeNameBytes = std::size_t{1} << 16;
 constexpr std::size_t kMaxDepth = 32;  // of dictionaries, tuples and objects
-constexpr std::size_t kMaxFacts = 4096, kMaxFactBytes = 256, kMaxFactDepth = 4;
+constexpr std::size_t kMaxFacts = 4096, kMaxFactBytes = 1024, kMaxFactDepth = 4;
 
 /// The strides, or nothing if the elements lie row-major without gaps; dimensions of size 1 are ignored.
 std::vector<std::size_t> meaningful_strides(const pickle::TensorRecord& tensor) {

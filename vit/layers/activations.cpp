@@ -76,11 +76,12 @@ void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
       [&] {
         for (TensorView<float>* step : {&cells, &cell_steps})
           *step = take_rows(arena, s.num_cells, s.cell_dim);
+        if (s.clips) cell_gates = take_rows(arena, s.num_cells, s.cell_dim);
       });
   packed_heads = arena.take<float>({packed_images_, std::max(block.packed, pool.packed)});
   thread_scratch = arena.take<float>(
       {static_cast<std::size_t>(resolve_threads(s.threads)), std::max(block.scratch, pool.scratch)});
-  const std::size_t cell_bytes = checked_mul(s.num_cells, arithmetic.fine->row_bytes(s.cell_dim), kWhere);
+  const std::size_t cell_bytes = checked_mul(s.num_cells, arithmetic.linear->row_bytes(s.cell_dim), kWhere);
   const std::size_t cell_rows = row_bytes != 0 ? ceil_div(cell_bytes, row_bytes) : 0;
   converted = arena.take<std::byte>({std::max(rows, cell_rows), row_bytes});
 }

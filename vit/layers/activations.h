@@ -22,7 +22,7 @@ struct ActivationShape {
   std::size_t num_pool_heads = 0;  // that divide C in attention pooling, 0 = none
   std::size_t pooled_dim = 0;      // of the pooled vector; 0 = C
   std::size_t hidden_dim = 0;      // F, inner width of the MLP; of one branch if gated
-  bool clips = false;              // layers of blocks clip
+  bool clips = false;              // layers of blocks, and of mergers, clip
   bool is_parallel = false;        // both branches of a block read what came in
   std::size_t num_cells = 0;       // of a merger, at a time; 0 = none
   std::size_t cell_dim = 0;        // widest vector of a cell in a merger
@@ -62,6 +62,7 @@ class Activations {
   // inside a merger, when no block is running: input and output of alternating steps
   TensorView<float> cells;       // (num_cells, cell_dim)
   TensorView<float> cell_steps;  // (num_cells, cell_dim)
+  TensorView<float> cell_gates;  // (num_cells, cell_dim) of layers that clip
 
   // inside a kernel
   TensorView<float> packed_heads;    // (packed_images * H, floats), packed keys and values

@@ -18,7 +18,7 @@ GemmTasks::GemmTasks(const GemmShape& shape) : rows_(shape.rows), outputs_(shape
   if (row_blocks_ > parts_) row_unit_ = shape.tile_rows;
   const std::size_t columns = outputs_.end - outputs_.begin;
   const std::size_t panels = ceil_div(columns, shape.panel_columns);
-  const std::size_t wanted = ceil_div(kTasksPerThread * shape.threads, row_blocks_);
+  const std::size_t wanted = ceil_div(kTasksPerThread * shape.threads, row_blocks_) * shape.products;
   columns_per_task_ = ceil_div(panels, std::min(wanted, panels)) * shape.panel_columns;
   column_blocks_ = ceil_div(columns, columns_per_task_);
 }

@@ -30,6 +30,7 @@ struct GemmShape {
   std::size_t panel_columns = 1;  // of the kernels
   std::size_t tile_rows = 1;      // of the kernels
   std::size_t threads = 1;
+  std::size_t products = 1;  // that a task computes, one after the other: of as many weights
 };
 
 struct GemmTask {

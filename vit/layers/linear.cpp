@@ -172,34 +172,60 @@ void Linear::check_product(const LinearInput& in, const TensorView<float>& out, 
             " to ", range.end, " among ", out_features());
 }
 
-void Linear::multiply_range(const LinearInput& in, TensorView<float> out, OutputRange range, const Pass& pass,
-                            const LinearEpilogue& epilogue) const {
-  check_product(in, out, range, epilogue);
-  const std::size_t rows = in.rows.num_rows();
-  if (rows == 0 || range.begin == range.end) return;
+GemmTasks Linear::tasks_of(const LinearInput& in, OutputRange range, std::size_t products,
+                           const Pass& pass) const {
   const kernels::LinearKernels& kernels = weight_.kernels();
-  const std::size_t panel = kernels.panel_columns, row_bytes = kernels.row_bytes(in_features());
-  const std::byte* const first_row =
-      row_bytes != 0 ? in.converted.data() : reinterpret_cast<const std::byte*>(in.rows.data());
-  const std::size_t in_step = row_bytes != 0 ? row_bytes : in.rows.row_stride() * sizeof(float);
-  const GemmTasks tasks(
-      {.rows = rows,
+  const std::size_t panel = kernels.panel_columns;
+  return GemmTasks(
+      {.rows = in.rows.num_rows(),
        .outputs = {range.begin / panel * panel, std::min(round_up(range.end, panel), out_features())},
        .panel_columns = panel,
        .tile_rows = kernels.tile_rows,
-       .threads = static_cast<std::size_t>(resolve_threads(pass.threads))});
+       .threads = static_cast<std::size_t>(resolve_threads(pass.threads)),
+       .products = products});
+}
+
+void Linear::run_task(const GemmTask& task, const LinearInput& in, TensorView<float> out,
+                      const LinearEpilogue& epilogue) const {
+  const kernels::LinearKernels& kernels = weight_.kernels();
+  const std::size_t row_bytes = kernels.row_bytes(in_features());
+  const std::byte* const first_row =
+      row_bytes != 0 ? in.converted.data() : reinterpret_cast<const std::byte*>(in.rows.data());
+  const std::size_t in_step = row_bytes != 0 ? row_bytes : in.rows.row_stride() * sizeof(float);
+  kernels.gemm({.in = first_row + task.row * in_step,
+                .in_step = in_step,
+                .rows = task.rows,
+                .packed = weight_.data(),
+                .in_features = in_features(),
+                .column_begin = task.column_begin,
+                .column_end = task.column_end,
+                .out = out.row(task.row),
+                .out_stride = out.row_stride(),
+                .epilogue = epilogue_from(epilogue, bias_, task.row)});
+}
+
+void Linear::multiply_range(const LinearInput& in, TensorView<float> out, OutputRange range, const Pass& pass,
+                            const LinearEpilogue& epilogue) const {
+  check_product(in, out, range, epilogue);
+  if (in.rows.num_rows() == 0 || range.begin == range.end) return;
+  const GemmTasks tasks = tasks_of(in, range, /*products=*/1, pass);
+  parallel_for(tasks.size(), pass.threads,
+               [&](std::size_t index, int) { run_task(tasks[index], in, out, epilogue); });
+}
+
+void Linear::multiply_gated(const Linear& gate, const LinearInput& in, TensorView<float> out,
+                            Activation activation, const Pass& pass) const {
+  const OutputRange all{0, out_features()};
+  const LinearEpilogue of_gate{.activation = activation}, of_value{.multiplier = out};
+  gate.check_product(in, out, all, of_gate);
+  check_product(in, out, all, of_value);
+  VIT_CHECK(!clip_ && !gate.clip_ && &gate.weight_.kernels() == &weight_.kernels(), kWhere,
+            "a gate and its values that clip, or that different kernels multiply");
+  if (in.rows.num_rows() == 0) return;
+  const GemmTasks tasks = tasks_of(in, all, /*products=*/2, pass);
   parallel_for(tasks.size(), pass.threads, [&](std::size_t index, int) {
-    const GemmTask task = tasks[index];
-    kernels.gemm({.in = first_row + task.row * in_step,
-                  .in_step = in_step,
-                  .rows = task.rows,
-                  .packed = weight_.data(),
-                  .in_features = in_features(),
-                  .column_begin = task.column_begin,
-                  .column_end = task.column_end,
-                  .out = out.row(task.row),
-                  .out_stride = out.row_stride(),
-                  .epilogue = epilogue_from(epilogue, bias_, task.row)});
+    gate.run_task(tasks[index], in, out, of_gate);
+    run_task(tasks[index], in, out, of_value);
   });
 }
 

@@ -67,6 +67,10 @@ class Linear {
   /// The second step of forward.
   void multiply(const LinearInput& in, TensorView<float> out, const Pass& pass,
                 const LinearEpilogue& epilogue = {}) const;
+  /// out = activation(gate(in)) * this(in), tile by tile, so that the gates are read where they were written;
+  /// the bits are those of two products. `gate` has the shapes and kernels of this layer; neither clips.
+  void multiply_gated(const Linear& gate, const LinearInput& in, TensorView<float> out, Activation activation,
+                      const Pass& pass) const;
   /// The outputs in `range`, rounded to whole panels of the kernels; the others in out (M, N) are
   /// unchanged. The bits are those of the full product.
   void multiply_range(const LinearInput& in, TensorView<float> out, OutputRange range, const Pass& pass,
@@ -95,6 +99,11 @@ class Linear {
                      const LinearEpilogue& epilogue) const;
 
   void finish_clipped(TensorView<float> out, const Pass& pass, const LinearEpilogue& epilogue) const;
+
+  /// Divides `products` of this layer's shapes over the same rows.
+  GemmTasks tasks_of(const LinearInput& in, OutputRange range, std::size_t products, const Pass& pass) const;
+  void run_task(const GemmTask& task, const LinearInput& in, TensorView<float> out,
+                const LinearEpilogue& epilogue) const;
 
   kernels::PackedMatrix weight_;
   Tensor<float> bias_;  // (N) or empty

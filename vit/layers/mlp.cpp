@@ -47,8 +47,7 @@ void Mlp::forward(const NormedRows& x, const Residual& out, const Pass& pass) co
   const StageTimer timer(pass.times, Stage::mlp);
   const TensorView<float> hidden = Activations::view_rows(a.hidden, num_rows, hidden_dim());
   if (in_.gate) {
-    in_.gate->multiply(normed, hidden, pass, {.activation = activation_});
-    in_.fc1.multiply(normed, hidden, pass, {.multiplier = hidden});  // hidden = act(gate x) * fc1 x
+    in_.fc1.multiply_gated(*in_.gate, normed, hidden, activation_, pass);  // hidden = act(gate x) * fc1 x
   } else {
     in_.fc1.multiply(normed, hidden, pass, {.activation = activation_});
   }

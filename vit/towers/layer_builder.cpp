@@ -1,6 +1,7 @@
 #include "vit/towers/layer_builder.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace vit::internal {
@@ -87,16 +88,24 @@ Linear LayerBuilder::fc2(const BlockWeights& block) const {
   return Linear(weight, bias.flat(), *arithmetic_.linear);
 }
 
+void LayerBuilder::limit(std::optional<Linear>& gate, Linear& value) const {
+  constexpr float kAny = std::numeric_limits<float>::infinity();
+  const float most = config_.mlp_limit;
+  if (!gate || most == 0) return;
+  gate->set_clip({.lowest_in = -kAny, .highest_in = kAny, .lowest_out = -kAny, .highest_out = most});
+  value.set_clip({.lowest_in = -kAny, .highest_in = kAny, .lowest_out = -most, .highest_out = most});
+}
+
 Block LayerBuilder::block(const BlockWeights& block) const {
   HeadNorms head_norms{.queries = optional_norm(block.q_norm), .keys = optional_norm(block.k_norm)};
   if (config_.value_norm) head_norms.values = plain_rms_norm(config_.head_width(), config_.norm_eps);
   Attention attention(linear(block.qkv), std::move(head_norms), optional_norm(block.attention_norm),
                       linear(block.proj, block.proj_clip), config_.num_heads, arithmetic_.attention);
   if (config_.clipped) attention.set_clipped(clipped_qkv(block));
-  std::optional<Linear> gate;
-  if (config_.mlp == MlpKind::gated) gate.emplace(linear(block.gate, block.gate_clip));
-  Mlp mlp({.gate = std::move(gate), .fc1 = linear(block.fc1, block.fc1_clip)}, optional_norm(block.mlp_norm),
-          fc2(block), config_.activation);
+  MlpInput in{.fc1 = linear(block.fc1, block.fc1_clip)};
+  if (config_.mlp == MlpKind::gated) in.gate.emplace(linear(block.gate, block.gate_clip));
+  limit(in.gate, in.fc1);
+  Mlp mlp(std::move(in), optional_norm(block.mlp_norm), fc2(block), config_.activation);
   return Block(norm(block.norm1), std::move(attention),
                {.norm = optional_norm(block.branch_norm1), .scale = block.scale1.load()},
                optional_norm(block.norm2), std::move(mlp),
@@ -107,7 +116,7 @@ MergerLayers LayerBuilder::merger(const MergerWeights& weights) const {
   const MergerConfig& m = config_.merger;
   MergerLayers out;
   const auto add = [&](const LinearWeights& of, std::optional<Linear>& to) {
-    if (of.weight.present()) to.emplace(linear(of, *arithmetic_.fine));
+    if (of.weight.present()) to.emplace(linear(of));
   };
   if (weights.norm.gamma.present()) out.norm = norm(weights.norm, m.norm_eps);
   out.shift = weights.shift.load();
@@ -117,6 +126,7 @@ MergerLayers LayerBuilder::merger(const MergerWeights& weights) const {
   if (m.middle) out.middle_norm = norm(weights.middle_norm, m.middle_norm_eps);
   add(weights.gate, out.gate);
   add(weights.fc1, out.fc1);
+  if (out.fc1) limit(out.gate, *out.fc1);
   add(weights.fc2, out.fc2);
   if (m.mlp_norm) out.mlp_norm = norm(weights.mlp_norm, m.mlp_norm_eps);
   add(weights.second_fc1, out.second_fc1);

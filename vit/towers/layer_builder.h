@@ -33,13 +33,15 @@ class LayerBuilder {
   LayerNorm plain_rms_norm(std::size_t width, float epsilon) const;
   std::optional<LayerNorm> optional_norm(const NormWeights& weights) const;
   std::vector<Block> blocks(std::span<const BlockWeights> weights) const;
-  /// In the finer arithmetic, unlike the blocks.
+  /// In the arithmetic of blocks.
   MergerLayers merger(const MergerWeights& weights) const;
 
  private:
   /// In the arithmetic of blocks, with bounds if there are any.
   Linear linear(const LinearWeights& weights, const WeightTensor& clip) const;
   Linear fc2(const BlockWeights& block) const;
+  /// Bounds of a gated MLP, if the model has a limit.
+  void limit(std::optional<Linear>& gate, Linear& value) const;
   std::vector<Linear> clipped_qkv(const BlockWeights& block) const;
   Block block(const BlockWeights& block) const;
 

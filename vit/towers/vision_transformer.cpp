@@ -246,7 +246,7 @@ ActivationShape VisionTransformer::activation_shape(const Images& images, int th
           .pooled_dim = config_.pooled_dim(),
           .hidden_dim = std::max(
               {config_.mlp_dim, has_pool ? config_.attention_pool.mlp_dim : 0, config_.joint_mlp_dim}),
-          .clips = config_.clipped,
+          .clips = config_.clipped || config_.mlp_limit != 0,
           .is_parallel = config_.parallel,
           .num_cells = num_cells,
           .cell_dim = has_cells ? Merger::widest(config_.merger, config_.embed_dim) : 0,

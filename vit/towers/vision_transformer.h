@@ -21,9 +21,9 @@ namespace vit::internal {
 /// An immutable model: many threads may call forward() at once, each with its own memory.
 class VisionTransformer {
  public:
-  /// Packs the weights for `kernels`, tensor by tensor; `weights` may be discarded afterwards. Blocks and
-  /// attention pooling compute in `precision`, patches are embedded in its `fine` arithmetic, everything
-  /// else in float32.
+  /// Packs the weights for `kernels`, tensor by tensor; `weights` may be discarded afterwards. Blocks,
+  /// mergers and attention pooling compute in `precision`, patches are embedded in its `fine` arithmetic,
+  /// everything else in float32.
   VisionTransformer(ModelConfig config, const ModelWeights& weights, const kernels::KernelTable& kernels,
                     Precision precision = Precision::float32);
 

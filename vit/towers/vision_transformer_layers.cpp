@@ -22,14 +22,17 @@ class Builder {
         layers_(config, kernels, precision) {}
 
   ModelLayers build() const {
+    // Largest tensors first: while one is packed it needs memory twice, next to what is packed already.
+    std::optional<Merger> last_merger = merger();
+    std::vector<Merger> mergers = deepstack();
     return {.patch_embed = patch_embed(),
             .positions = std::make_unique<const PositionCache>(position()),
             .encoder = encoder(),
             .late_tokens = weights_.late_tokens.load(),
             .head = Head(config_, head()),
             .joint_head = joint_head(),
-            .merger = merger(),
-            .deepstack = deepstack()};
+            .merger = std::move(last_merger),
+            .deepstack = std::move(mergers)};
   }
 
  private:

@@ -30,8 +30,8 @@ struct ModelLayers {
   std::vector<Merger> deepstack;  // one for each block of MergerConfig::deepstack
 };
 
-/// Packs every tensor that the config has for `kernels`. Blocks and attention pooling compute in `precision`,
-/// the patch embedding in its `fine` arithmetic, all others in float32. Throws Error if a shape
+/// Packs every tensor that the config has for `kernels`. Blocks, mergers and attention pooling compute in
+/// `precision`, the patch embedding in its `fine` arithmetic, all others in float32. Throws Error if a shape
 /// does not match.
 ModelLayers build_layers(const ModelConfig& config, const ModelWeights& weights,
                          const kernels::KernelTable& kernels, Precision precision);

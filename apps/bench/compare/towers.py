@@ -4,9 +4,12 @@ pixels to visual tokens; their peak memory, and the cosines of visual tokens wit
 
     python towers.py --vit build/release/vit --work ~/compare --sizes 512 1024 --rounds 2
     python towers.py --vit build/release/vit --work ~/compare --windows
+    python towers.py --vit build/release/vit --work ~/compare --whole
 
 --blocks N makes towers of N blocks, and the table says so; time grows linearly with blocks. --windows prints the time of a
-windowed block per token instead, from 1,000 to 16,000 tokens. Results of rounds are kept in --work. torch and transformers
+windowed block per token instead, from 1,000 to 16,000 tokens. --whole measures what reading a tower out of a folder of
+Qwen2.5-VL-7B's shape costs: files opened and bytes read (with strace), seconds, peak memory; the numbers of its language
+model are holes in the files, so that 17 GB take the disk space of the tower. Results of rounds are kept in --work. torch and transformers
 run in this Python; llama.cpp needs --llama-python (one with llama-cpp-python, built from source, and gguf) and --llama-source
 (the folder vendor/llama.cpp of its source archive, whose script converts the weights); without them it is left out. vit
 stops where its float32 tokens differ from torch's.
@@ -15,9 +18,12 @@ stops where its float32 tokens differ from torch's.
 import argparse
 import json
 import os
+import re
+import shutil
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -333,6 +339,89 @@ def windows(options):
         print(f"| {tokens} | " + " | ".join(f"{x:.2f}" for x in each) + " |", flush=True)
 
 
+# Tensors of the language model of Qwen2.5-VL-7B, of each layer and of the whole.
+LAYER = {"self_attn.q_proj.weight": (3584, 3584), "self_attn.q_proj.bias": (3584,), "self_attn.k_proj.weight": (512, 3584),
+         "self_attn.k_proj.bias": (512,), "self_attn.v_proj.weight": (512, 3584), "self_attn.v_proj.bias": (512,),
+         "self_attn.o_proj.weight": (3584, 3584), "mlp.gate_proj.weight": (18944, 3584), "mlp.up_proj.weight": (18944, 3584),
+         "mlp.down_proj.weight": (3584, 18944), "input_layernorm.weight": (3584,), "post_attention_layernorm.weight": (3584,)}
+SHARD_BYTES = 4_000_000_000
+
+
+def write_whole(folder):
+    """Shards as published: the tower in the first; the tensors of the language model have no bytes on the disk."""
+    vision = {**TOWERS["qwen2_5_vl_3b"]["vision"], "out_hidden_size": 3584, "fullatt_block_indexes": [7, 15, 23, 31]}
+    write_config(folder, "qwen2_5_vl_3b", vision)
+    write_weights(folder, "qwen2_5_vl_3b", vision)
+    data = (folder / "model.safetensors").read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + length])
+    header.pop("__metadata__", None)
+    tower = data[8 + length:]
+    text = {f"model.layers.{i}.{name}": shape for i in range(28) for name, shape in LAYER.items()}
+    text.update({"model.embed_tokens.weight": (152064, 3584), "lm_head.weight": (152064, 3584), "model.norm.weight": (3584,)})
+    shards, size = [header], len(tower)
+    for name, shape in text.items():
+        count = 2 * int(np.prod(shape))
+        if size + count > SHARD_BYTES:
+            shards.append({})
+            size = 0
+        shards[-1][name] = {"dtype": "BF16", "shape": shape, "data_offsets": [size, size + count]}
+        size += count
+    names = [f"model-{i + 1:05}-of-{len(shards):05}.safetensors" for i in range(len(shards))]
+    index = {tensor: name for name, shard in zip(names, shards) for tensor in shard}
+    for number, (name, shard) in enumerate(zip(names, shards)):
+        head = json.dumps(shard).encode()
+        head += b" " * (-len(head) % 8)
+        with (folder / name).open("wb") as file:
+            file.write(len(head).to_bytes(8, "little") + head)
+            if number == 0:
+                file.write(tower)
+            file.truncate(8 + len(head) + max(entry["data_offsets"][1] for entry in shard.values()))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
+    (folder / "model.safetensors").unlink()
+
+
+def bytes_read(trace):
+    """Files of a trace of strace -y, and the bytes read of each."""
+    found = {}
+    for line in trace.read_text(errors="replace").splitlines():
+        match = re.search(r"(?:read|pread64|preadv|readv)\(\d+<([^>]*)>.*= (\d+)$", line)
+        if match:
+            found[match[1]] = found.get(match[1], 0) + int(match[2])
+    return found
+
+
+def whole(options):
+    folder = options.work / "whole_qwen2_5_vl_7b"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "model.safetensors.index.json").exists():
+        write_whole(folder)
+    edge = write_picture(folder, "qwen2_5_vl_3b", 504)
+    total = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    print(f"a folder of {total / 1e9:.1f} GB\n| type | s | MiB | MB read of shards | shards opened |\n|---|---|---|---|---|")
+    for dtype in ("float32", "bfloat16", "int8"):
+        words = ["embed", "--model", folder, folder / f"pixels_{edge}.npy", "--features", "merged", "--dtype", dtype,
+                 "--threads", options.threads, "--progress", "never", "--output", folder / "vit.safetensors"]
+        (folder / "vit.safetensors").unlink(missing_ok=True)
+        command = [options.vit, *map(str, words)]
+        start = time.perf_counter()
+        process = subprocess.Popen(command)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        if status != 0:
+            sys.exit(f"vit failed: {command}")
+        read = {}
+        if shutil.which("strace"):
+            trace = folder / "strace.txt"
+            (folder / "vit.safetensors").unlink(missing_ok=True)
+            subprocess.run(["strace", "-f", "-y", "-o", trace, "-e", "trace=read,pread64,readv,preadv,mmap", *command], check=True)
+            read = {name: count for name, count in bytes_read(trace).items() if name.endswith(".safetensors")}
+            if "MAP_SHARED, " in trace.read_text() or re.search(r"mmap\(.*safetensors", trace.read_text()):
+                sys.exit("the shards are mapped: their bytes cannot be counted")
+            trace.unlink()
+        print(f"| {dtype} | {seconds:.1f} | {usage.ru_maxrss >> 10} | {sum(read.values()) / 1e6:.0f} | {len(read)} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vit", required=True)
@@ -347,12 +436,13 @@ def main():
     parser.add_argument("--llama-python", help="Python with llama-cpp-python and gguf")
     parser.add_argument("--llama-source", type=Path, help="vendor/llama.cpp of its source archive")
     parser.add_argument("--windows", action="store_true")
+    parser.add_argument("--whole", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="messages of the other engines")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     if bool(options.llama_python) != bool(options.llama_source):
         parser.error("--llama-python and --llama-source go together")
-    (windows if options.windows else compare)(options)
+    (windows if options.windows else whole if options.whole else compare)(options)
 
 
 if __name__ == "__main__":

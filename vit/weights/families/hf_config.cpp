@@ -76,8 +76,8 @@ ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDe
   return c;
 }
 
-Activation read_hf_activation(const Json& config, Activation fallback) {
-  const auto name = config.find("hidden_act");
+Activation read_hf_activation(const Json& config, Activation fallback, const char* key) {
+  const auto name = config.find(key);
   if (!name) return fallback;
   return read_choice<Activation>(*name, {{"gelu", Activation::gelu},
                                          {"gelu_python", Activation::gelu},

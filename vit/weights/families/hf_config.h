@@ -29,7 +29,7 @@ bool hf_class_contains(const Json& config, std::string_view part);
 /// messages and refuses --set, which sets timm's arguments.
 ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDefaults& defaults);
 
-Activation read_hf_activation(const Json& config, Activation fallback);
+Activation read_hf_activation(const Json& config, Activation fallback, const char* key = "hidden_act");
 
 /// Width and kind of the MLP by mlp_ratio and use_swiglu_ffn. A gated MLP keeps two thirds of the hidden
 /// width, rounded up to a multiple of 8.

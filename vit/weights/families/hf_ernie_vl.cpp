@@ -48,8 +48,7 @@ void set_merger(const SourceFiles& files, const Json& json, ModelConfig& c) {
             ".temporal_merge_size must be 2");
   MergerConfig& merger = c.merger;
   merger.size = find_tower_size(json, {"spatial_merge_size"}, 2);
-  VIT_CHECK(merger.size >= 1 && merger.size <= 64, kWhere.with(ErrorKind::format), json.where(),
-            ".spatial_merge_size must be 1 to 64, found ", merger.size);
+  fit_to_cells(json, c);
   merger.hidden_dim = merger.out_dim = merger.cell_width(c.embed_dim);
   merger.mlp_norm = merger.second_mlp = true;
   merger.mlp_norm_eps = c.norm_eps;

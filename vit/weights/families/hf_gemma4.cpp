@@ -113,8 +113,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   const std::size_t key_heads = find_tower_size(json, {"num_key_value_heads"}, c.num_heads);
   if (key_heads != c.num_heads) c.num_key_heads = key_heads;
   c.norm_kind = NormKind::rms;
-  c.patch_bias = c.mlp_bias = false;
-  c.qkv_bias = c.proj_bias = json.find_bool("attention_bias").value_or(false);
+  c.patch_bias = c.mlp_bias = c.qkv_bias = c.proj_bias = false;  // whatever attention_bias says
   c.qk_norm = c.value_norm = c.branch_norm = true;
   c.attention_scale = 1.0;
   c.unit_pixels = true;

@@ -1,7 +1,7 @@
-// The vision towers of GLM-4.1V, GLM-4.5V and GLM-OCR, bare or inside the whole model. An image is two equal
+// The vision towers of GLM-4.1V, GLM-4.5V, GLM-OCR and GLM-5.3, bare or inside the whole model. An image is two equal
 // frames; a 2 x 2 convolution makes cells of the tokens, which the library calls last_hidden_state, and a
 // gated MLP after a norm makes the visual tokens of them. Source: transformers, models/glm4v, glm4v_moe,
-// glm_ocr.
+// glm_ocr, glm5_next.
 #include <algorithm>
 
 #include "vit/base/check.h"
@@ -41,8 +41,13 @@ static_assert(is_complete(kRows));
 
 constexpr Ignored kIgnored[] = {{"embeddings.position_ids", "row numbers of the position table"}};
 
+/// GLM-5.3: GLM-OCR with a limit in its gated MLPs.
+bool is_next(const SourceFiles& files) {
+  return has_model_type(files, {"glm5_next", "glm5_next_vision"});
+}
+
 bool is_ocr(const SourceFiles& files) {
-  return has_model_type(files, {"glm_ocr", "glm_ocr_vision"});
+  return has_model_type(files, {"glm_ocr", "glm_ocr_vision"}) || is_next(files);
 }
 
 void set_merger(const Json& json, std::size_t hidden, ModelConfig& c) {
@@ -59,7 +64,7 @@ void set_merger(const Json& json, std::size_t hidden, ModelConfig& c) {
 }
 
 ModelConfig read_config(const SourceFiles& files, const Json& json) {
-  const bool ocr = is_ocr(files);
+  const bool ocr = is_ocr(files), next = is_next(files);
   ModelConfig c = read_tower(files, json,
                              {.embed_dim = ocr ? 1024u : 1536u,
                               .depth = 24,
@@ -73,27 +78,26 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   c.norm_kind = NormKind::rms;
   c.token_norm = true;
   c.mlp = MlpKind::gated;
-  c.qkv_bias = c.proj_bias = json.find_bool("attention_bias").value_or(ocr);
-  c.mlp_bias = ocr && c.qkv_bias;
+  if (next) c.mlp_limit = static_cast<float>(json.find_double("swiglu_limit").value_or(10.0));
+  c.qkv_bias = json.find_bool("attention_bias").value_or(ocr);
+  c.proj_bias = c.mlp_bias = ocr && c.qkv_bias;
   add_tower_rope(json, c);
-  VIT_CHECK(c.patch_size != 0, kWhere, json.where(), ".patch_size must not be 0");
   const std::size_t out = find_tower_size(json, {"out_hidden_size"}, ocr ? 1536 : 4096);
   if (ocr) {
     c.qk_norm = true;
     c.mlp_dim = find_tower_size(json, {"intermediate_size"}, 4096);
-    set_merger(json, 3 * out, c);
+    set_merger(json, next ? find_tower_size(json, {"projection_intermediate_size"}, 10240) : 3 * out, c);
   } else {
     c.mlp_dim = out;  // intermediate_size is the merger's
     set_merger(json, find_tower_size(json, {"intermediate_size"}, 13696), c);
     c.embed_norm = true;
     c.position.added = AddedTable::patches;
+    VIT_CHECK(c.patch_size != 0, kWhere, json.where(), ".patch_size must not be 0");
     c.position.added_grid = c.native_grid();
     c.position.resampling = TableResampling::bicubic;
   }
   c.merger.reduced_dim = c.merger.out_dim = out;
-  if (c.merger.size == 0 || c.merger.size > 64) return c;
-  const std::size_t edge = c.merger.size * c.patch_size;  // the native image is one of whole cells
-  c.image_height = c.image_width = std::max(c.image_height / edge, std::size_t{1}) * edge;
+  fit_to_cells(json, c);
   return c;
 }
 
@@ -107,7 +111,7 @@ ParsedModel read(const SourceFiles& files) {
 
 std::optional<Match> match(const SourceFiles& files) {
   if (!is_ocr(files) &&
-      !has_model_type(files, {"glm4v", "glm4v_vision", "glm4v_moe", "glm4v_moe_vision", "glm46v"}))
+      !has_model_type(files, {"glm4v", "glm4v_vision", "glm4v_moe", "glm4v_moe_vision", "glm46v", "glm46v_vision"}))
     return std::nullopt;
   return match_tower(files, "patch_embed.proj.weight");
 }

@@ -71,6 +71,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   if (!is_whole_model(*files.config)) return c;
   MergerConfig& merger = c.merger;
   merger.size = find_tower_size(json, {"merge_kernel_size"}, 2);
+  fit_to_cells(json, c);
   merger.norm = MergerNorm::token;
   merger.norm_eps = static_cast<float>(files.config->find_double("projection_layer_norm_eps").value_or(1e-5));
   merger.hidden_dim = merger.cell_width(c.embed_dim);

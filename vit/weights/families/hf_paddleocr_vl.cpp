@@ -87,11 +87,7 @@ ParsedModel read(const SourceFiles& files) {
   ParsedModel out{
       .config = read_config(files, json), .layout = {kRows}, .ignored = {kUnused, kWholeModelIgnored}};
   if (is_video_llama(files)) out.layout.add(kVideoLlamaProjector);
-  ModelConfig& c = out.config;
-  if (c.merger.size > 1 && c.merger.size <= 64) {  // the native image is one of whole cells
-    const std::size_t edge = c.merger.size * c.patch_size;
-    c.image_height = c.image_width = std::max(c.image_height / edge, std::size_t{1}) * edge;
-  }
+  if (is_whole_model(*files.config)) fit_to_cells(json, out.config);
   add_whole_model_notes(files, out);
   return out;
 }

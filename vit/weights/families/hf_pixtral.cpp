@@ -90,9 +90,7 @@ void set_merger(const SourceFiles& files, const Joint& joint, bool merges, bool 
   merger.out_dim = rows_of_tensor(files, joint.fc2, Place::outside, text_width(files));
   merger.hidden_dim = merger.out_dim;
   merger.mlp_bias = has_bias;
-  if (const auto name = json.find("projector_hidden_act"))
-    merger.activation =
-        read_choice<Activation>(*name, {{"gelu", Activation::gelu}, {"silu", Activation::silu}});
+  merger.activation = read_hf_activation(json, Activation::gelu, "projector_hidden_act");
   if (!merges) return;
   merger.reduced_dim = c.embed_dim;
   merger.norm = MergerNorm::token;
@@ -145,16 +143,12 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
 }
 
 ParsedModel read(const SourceFiles& files) {
-  ParsedModel out{.config = read_config(files, tower_config(*files.config)),
-                  .layout = {kRows},
-                  .ignored = {kWholeModelIgnored}};
+  const Json json = tower_config(*files.config);
+  ParsedModel out{
+      .config = read_config(files, json), .layout = {kRows}, .ignored = {kWholeModelIgnored}};
   if (is_mistral(files)) out.layout.add(kMistral);
   if (has_model_type(files, {"lighton_ocr"})) out.layout.add(kLightOn);
-  ModelConfig& c = out.config;
-  if (c.merger.size > 1 && c.merger.size <= 64 && c.patch_size != 0) {
-    const std::size_t edge = c.merger.size * c.patch_size;
-    c.image_height = c.image_width = std::max(c.image_height / edge, std::size_t{1}) * edge;
-  }
+  if (out.config.merger.out_dim != 0) fit_to_cells(json, out.config);
   add_whole_model_notes(files, out);
   return out;
 }

@@ -4,6 +4,7 @@
 // qwen3_omni_moe.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "vit/base/check.h"
 #include "vit/weights/families/tower.h"
@@ -83,8 +84,7 @@ bool has_deepstack_by_default(const SourceFiles& files) {
 void set_merger(const Json& json, std::size_t out, ModelConfig& c) {
   MergerConfig& merger = c.merger;
   merger.size = find_tower_size(json, {"spatial_merge_size"}, 2);
-  VIT_CHECK(merger.size >= 1 && merger.size <= 64, kWhere, json.where(),
-            ".spatial_merge_size must be 1 to 64, found ", merger.size);
+  fit_to_cells(json, c);
   merger.norm = MergerNorm::token;
   merger.norm_kind = c.norm_kind;
   merger.hidden_dim = merger.cell_width(c.embed_dim);
@@ -141,12 +141,15 @@ ModelConfig read_qwen3(const SourceFiles& files, const Json& json) {
   c.position.added = AddedTable::patches;
   c.position.added_grid = {edge, edge};
   c.position.resampling = TableResampling::bilinear_aligned;
-  const std::size_t cells = std::max<std::size_t>(edge / c.merger.size, 1);
-  c.image_height = c.image_width = cells * c.merger.size * c.patch_size;
+  c.image_height = edge * c.patch_size;
+  fit_to_cells(json, c);
   const bool has_default = has_deepstack_by_default(files);
   c.merger.deepstack =
       read_blocks(json, "deepstack_visual_indexes",
                   has_default ? std::vector<std::size_t>{8, 16, 24} : std::vector<std::size_t>());
+  // The library numbers its outputs by blocks, its mergers by this list.
+  VIT_CHECK(std::ranges::is_sorted(c.merger.deepstack, std::less_equal<>()), kWhere, json.where(),
+            ".deepstack_visual_indexes must ascend");
   return c;
 }
 

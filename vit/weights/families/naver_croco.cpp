@@ -2,9 +2,10 @@
 // turns by the row of a patch and the second by its column, each in halves of its own; loading brings both to
 // the one order. Source: naver/croco, models/croco.py, blocks.py and pos_embed.py.
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
@@ -47,16 +48,57 @@ constexpr Ignored kDecoder[] = {
 
 constexpr std::string_view kPrefixes[] = {"", "module."};
 
-/// Heads are 64 wide in all published models, which files do not say; --set num_heads for others.
+/// The argument `key` in the text of a call, "AsymmetricCroCo3DStereo(pos_embed='RoPE100', ...)"; "" if it has
+/// none.
+std::string argument_in(std::string_view call, std::string_view key) {
+  for (std::size_t at = call.find(key); at != call.npos; at = call.find(key, at + 1)) {
+    const std::size_t value = at + key.size() + 1;
+    const bool is_whole = at != 0 && (call[at - 1] == '(' || call[at - 1] == ' ' || call[at - 1] == ',');
+    if (!is_whole || value > call.size() || call[value - 1] != '=') continue;
+    std::string text(call.substr(value, call.find_first_of(",)", value) - value));
+    std::erase_if(text, [](char c) { return c == '\'' || c == '"' || c == ' '; });
+    return text;
+  }
+  return "";
+}
+
+/// An argument of the encoder as the publisher's files note it: in config.json, under "croco_kwargs" of CroCo,
+/// in the text that makes the model under "args" of DUSt3R and MASt3R; "" where none does.
+std::string noted_argument(const SourceFiles& files, const std::string& key) {
+  if (files.config) {
+    const auto value = files.config->find(key);
+    if (value && value->is_string()) return std::string(value->as_string());
+    if (value && value->is_number()) return std::to_string(value->as_size({1, 1u << 20}));
+  }
+  const auto& facts = files.tensors.facts();
+  if (const auto noted = facts.find("croco_kwargs." + key); noted != facts.end()) return noted->second;
+  const auto call = facts.find("args.model");
+  return call != facts.end() ? argument_in(call->second, key) : "";
+}
+
+/// Heads are 64 wide in all published models; bare tensors do not say, and --set num_heads is for others.
 std::size_t num_heads_of(const SourceFiles& files, std::size_t width) {
   const auto given = files.options.overrides.find("num_heads");
   if (given != files.options.overrides.end()) {
     return parse_json(given->second, override_name("num_heads")).as_size({1, 1024});
   }
-  if (files.config) {
-    if (const auto heads = files.config->find_size("enc_num_heads", {1, 1024})) return *heads;
-  }
-  return std::max<std::size_t>(width / 64, 1);
+  const std::string noted = noted_argument(files, "enc_num_heads");
+  if (noted.empty()) return std::max<std::size_t>(width / 64, 1);
+  return parse_json(noted, files.weights_name + ": enc_num_heads").as_size({1, 1024});
+}
+
+/// "RoPE100": the base of the rotation. Throws Error for CroCo v1's sines and cosines.
+double theta_of(const SourceFiles& files) {
+  constexpr std::string_view kRope = "RoPE";
+  std::string noted = noted_argument(files, "pos_embed");
+  if (noted.empty()) noted = files.find("enc_pos_embed") != nullptr ? "cosine" : "RoPE100";
+  double theta = 0.0;
+  if (noted.starts_with(kRope))
+    std::from_chars(noted.data() + kRope.size(), noted.data() + noted.size(), theta);
+  VIT_CHECK(theta >= 1.0 && theta < 1e9, kWhere.with(ErrorKind::unsupported), files.weights_name,
+            ": positions ", in_quotes(noted), " are not those of CroCo v2, DUSt3R and MASt3R, \"RoPE100\"; those "
+            "of CroCo v1, sines and cosines, are not implemented");
+  return theta;
 }
 
 ParsedModel read(const SourceFiles& files) {
@@ -86,16 +128,10 @@ ParsedModel read(const SourceFiles& files) {
   position.rope = RopeKind::axial;
   position.axis_order = AxisOrder::y_then_x;
   position.pairing = RopePairing::halves;
-  position.theta = 100.0;
-  if (files.find("enc_pos_embed") != nullptr)
-    fail(kWhere.with(ErrorKind::unsupported), files.weights_name,
-         ": enc_pos_embed tells a model of CroCo v1, whose positions are sines and cosines; CroCo v2, DUSt3R "
-         "and "
-         "MASt3R are read");
-  out.notes.push_back(
-      "heads of " + std::to_string(c.head_width()) +
-      " channels, which the tensors do not tell (--set num_heads for others), epsilon, activation "
-      "and rotation are those of CroCo v2");
+  position.theta = theta_of(files);
+  if (noted_argument(files, "enc_num_heads").empty())
+    out.notes.push_back("heads of " + std::to_string(c.head_width()) +
+                        " channels, which the tensors do not say (--set num_heads for others)");
   return out;
 }
 

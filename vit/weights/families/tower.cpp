@@ -176,6 +176,16 @@ ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDe
   return c;
 }
 
+void fit_to_cells(const Json& json, ModelConfig& c) {
+  VIT_CHECK(c.merger.size >= 1 && c.merger.size <= 64, kWhere.with(ErrorKind::format), json.where(),
+            ": cells of ", c.merger.size, " x ", c.merger.size,
+            " patches for a visual token (spatial_merge_size, merge_kernel_size or pooling_kernel_size); 1 to 64 "
+            "are possible");
+  VIT_CHECK(c.patch_size != 0, kWhere.with(ErrorKind::format), json.where(), ".patch_size must not be 0");
+  const std::size_t edge = c.merger.size * c.patch_size;
+  c.image_height = c.image_width = std::max<std::size_t>(c.image_height / edge, 1) * edge;
+}
+
 std::size_t rows_of_tensor(const SourceFiles& files, std::string_view name, Place place,
                            std::size_t fallback) {
   const TensorEntry* const entry = files.find(name, place);

@@ -48,6 +48,9 @@ struct TowerDefaults {
 /// Sizes, activation, no position; a tower without class token, pooling, and final norm.
 ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDefaults& defaults);
 
+/// Checks the merger's edge of a cell, and makes the native image one of whole cells.
+void fit_to_cells(const Json& json, ModelConfig& config);
+
 /// Rows of a tensor that may be missing: the width of what it gives.
 std::size_t rows_of_tensor(const SourceFiles& files, std::string_view name, Place place,
                            std::size_t fallback);

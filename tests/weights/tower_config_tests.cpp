@@ -1,0 +1,211 @@
+// Configurations of vision towers that cannot be meant, or ask for what is not implemented: each is refused in
+// one line that names the file, before any number of the weights is read.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tests/support/checkpoint_files.h"
+#include "tests/support/errors.h"
+#include "tests/support/golden_models.h"
+#include "vit/model.h"
+
+namespace vit {
+using namespace internal;
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A tower by the tensor that tells it, its config.json, and the sizes in that.
+struct Tower {
+  const char* anchor;
+  const char* config;
+  std::vector<const char*> sizes;
+};
+
+const Tower kTowers[] = {
+    {"visual.patch_embed.proj.weight",
+     R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 40, "hidden_size": 28, "num_heads": 2, "depth": 2,
+        "patch_size": 8, "spatial_merge_size": 2, "temporal_patch_size": 2}})",
+     {"embed_dim", "hidden_size", "num_heads", "depth", "patch_size", "spatial_merge_size",
+      "temporal_patch_size"}},
+    {"visual.patch_embed.proj.weight",
+     R"({"model_type": "qwen2_5_vl", "vision_config": {"hidden_size": 48, "out_hidden_size": 24, "num_heads": 2,
+        "depth": 2, "intermediate_size": 60, "patch_size": 8, "spatial_merge_size": 2, "window_size": 32,
+        "temporal_patch_size": 2, "fullatt_block_indexes": [1]}})",
+     {"hidden_size", "out_hidden_size", "num_heads", "depth", "intermediate_size", "patch_size",
+      "spatial_merge_size", "window_size", "temporal_patch_size", "fullatt_block_indexes"}},
+    {"model.visual.patch_embed.proj.weight",
+     R"({"model_type": "qwen3_vl", "vision_config": {"hidden_size": 32, "out_hidden_size": 24, "num_heads": 2,
+        "depth": 2, "intermediate_size": 44, "patch_size": 8, "spatial_merge_size": 2, "temporal_patch_size": 2,
+        "num_position_embeddings": 25, "deepstack_visual_indexes": [0]}})",
+     {"hidden_size", "out_hidden_size", "num_heads", "depth", "intermediate_size", "patch_size",
+      "spatial_merge_size", "temporal_patch_size", "num_position_embeddings", "deepstack_visual_indexes"}},
+    {"model.visual.patch_embed.proj.weight",
+     R"({"model_type": "exaone4_5", "vision_config": {"hidden_size": 64, "out_hidden_size": 24, "num_heads": 4,
+        "num_key_value_heads": 2, "depth": 2, "intermediate_size": 44, "patch_size": 8, "spatial_merge_size": 2,
+        "window_size": 32, "fullatt_block_indexes": [1]}})",
+     {"hidden_size", "num_heads", "num_key_value_heads", "depth", "patch_size", "spatial_merge_size",
+      "window_size"}},
+    {"model.visual.patch_embed.proj.weight",
+     R"({"model_type": "glm4v", "vision_config": {"hidden_size": 48, "num_heads": 2, "depth": 2, "patch_size": 8,
+        "image_size": 40, "out_hidden_size": 32, "intermediate_size": 56, "spatial_merge_size": 2}})",
+     {"hidden_size", "num_heads", "depth", "patch_size", "image_size", "out_hidden_size", "spatial_merge_size"}},
+    {"model.visual.patch_embed.proj.weight",
+     R"({"model_type": "glm5_next", "vision_config": {"hidden_size": 48, "num_heads": 2, "depth": 2, "patch_size": 8,
+        "image_size": 40, "out_hidden_size": 32, "intermediate_size": 56, "swiglu_limit": 7,
+        "projection_intermediate_size": 60}})",
+     {"hidden_size", "num_heads", "depth", "patch_size", "out_hidden_size", "intermediate_size"}},
+    {"visual.vision_model.embeddings.patch_embedding.weight",
+     R"({"model_type": "paddleocr_vl", "vision_config": {"hidden_size": 48, "num_attention_heads": 2,
+        "num_hidden_layers": 2, "patch_size": 8, "image_size": 40, "intermediate_size": 60,
+        "spatial_merge_size": 2}})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "image_size",
+      "intermediate_size", "spatial_merge_size"}},
+    {"model.vision_model.embeddings.patch_embedding.weight",
+     R"({"model_type": "video_llama_3", "vision_config": {"hidden_size": 48, "num_attention_heads": 2,
+        "num_hidden_layers": 2, "patch_size": 8, "intermediate_size": 60}})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "intermediate_size"}},
+    {"vision_tower.patch_embed.pos_emb.weight",
+     R"({"model_type": "kimi_k25", "vision_config": {"hidden_size": 40, "num_attention_heads": 2,
+        "num_hidden_layers": 2, "patch_size": 8, "intermediate_size": 52, "pos_emb_height": 5, "pos_emb_width": 5,
+        "merge_kernel_size": 2}})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "intermediate_size",
+      "pos_emb_height", "pos_emb_width", "merge_kernel_size"}},
+    {"vision_tower.patch_conv.weight",
+     R"({"model_type": "mistral3", "spatial_merge_size": 2, "text_config": {"hidden_size": 20}, "vision_config": {
+        "model_type": "pixtral", "hidden_size": 40, "num_attention_heads": 2, "num_hidden_layers": 2,
+        "patch_size": 8, "image_size": 64, "intermediate_size": 56}})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "image_size",
+      "intermediate_size", "spatial_merge_size"}},
+    {"vision_model.patch_embedding.linear.weight",
+     R"({"model_type": "llama4", "vision_config": {"hidden_size": 48, "num_attention_heads": 2,
+        "num_hidden_layers": 2, "patch_size": 8, "image_size": 48, "intermediate_size": 192,
+        "pixel_shuffle_ratio": 0.5, "projector_input_dim": 40, "projector_output_dim": 40}})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "image_size",
+      "intermediate_size", "pixel_shuffle_ratio", "projector_input_dim", "projector_output_dim"}},
+    {"model.vision_tower.patch_embedder.input_proj.weight",
+     R"({"model_type": "gemma4", "vision_config": {"hidden_size": 48, "num_attention_heads": 2, "head_dim": 24,
+        "num_hidden_layers": 2, "patch_size": 8, "intermediate_size": 60, "pooling_kernel_size": 3,
+        "position_embedding_size": 16, "num_key_value_heads": 2}})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "intermediate_size",
+      "pooling_kernel_size", "position_embedding_size"}},
+    {"vision_model.patch_embed.proj.weight",
+     R"({"model_type": "ernie4_5_vl_moe", "vision_config": {"hidden_size": 48, "num_heads": 3, "depth": 2,
+        "patch_size": 8, "intermediate_size": 56, "spatial_merge_size": 2, "temporal_merge_size": 2}})",
+     {"hidden_size", "num_heads", "depth", "patch_size", "intermediate_size", "spatial_merge_size",
+      "temporal_merge_size"}},
+    {"vision_model.embeddings.patch_embedding.weight",
+     R"({"model_type": "mlcd_vision_model", "hidden_size": 48, "num_attention_heads": 3, "num_hidden_layers": 2,
+        "patch_size": 8, "image_size": 48, "intermediate_size": 60})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "image_size",
+      "intermediate_size"}},
+    {"encoder.embeddings.patch_embeddings.proj.weight",
+     R"({"model_type": "vjepa2", "hidden_size": 56, "num_attention_heads": 2, "num_hidden_layers": 2,
+        "patch_size": 8, "crop_size": 48, "mlp_ratio": 2, "tubelet_size": 2})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "crop_size", "mlp_ratio",
+      "tubelet_size"}},
+    {"embeddings.patch_embeddings.projection.weight",
+     R"({"model_type": "sam3_vit_model", "hidden_size": 48, "num_attention_heads": 3, "num_hidden_layers": 2,
+        "patch_size": 4, "image_size": 48, "pretrain_image_size": 20, "intermediate_size": 40, "window_size": 4,
+        "global_attn_indexes": [1]})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "image_size",
+      "pretrain_image_size", "intermediate_size", "window_size", "global_attn_indexes"}},
+};
+
+/// The text of `config` with another value of a size.
+std::string with_value(std::string config, const std::string& size, const std::string& value) {
+  const std::size_t at = config.find("\"" + size + "\": ");
+  REQUIRE(at != std::string::npos);
+  const std::size_t begin = at + size.size() + 4;
+  const std::size_t end = config[begin] == '[' ? config.find(']', begin) + 1 : config.find_first_of(",}", begin);
+  return config.replace(begin, end - begin, value);
+}
+
+TEST_CASE("towers: a size that cannot be meant is refused in one line, in every family") {
+  for (const Tower& tower : kTowers) {
+    CAPTURE(tower.config);
+    const test::ScratchFolder folder("tower-sizes");
+    const std::vector<std::byte> number(4);
+    write_safetensors(folder.path() / "model.safetensors",
+                      std::vector<TensorToWrite>{{tower.anchor, Dtype::f32, {1, 1, 1, 1}, number}});
+    const auto message_with = [&](const std::string& config) {
+      folder.write("config.json", config);
+      return test::message_of([&] { Model::load(folder.path()); });
+    };
+    CHECK(test::contains(message_with(tower.config), "missing"));  // the other tensors: the configuration is read
+    for (const char* const size : tower.sizes) {
+      for (const char* const value : {"0", "-1", "4000000000", "1e300", "\"x\"", "[1, -2]", "{}"}) {
+        CAPTURE(size);
+        CAPTURE(value);
+        const std::string message = message_with(with_value(tower.config, size, value));
+        CAPTURE(message);
+        CHECK(test::contains(message, "config.json"));
+        CHECK(!test::contains(message, "missing"));
+        CHECK(!test::contains(message, "\n"));
+      }
+    }
+  }
+}
+
+TEST_CASE("towers: values that contradict each other are refused by name") {
+  const fs::path folder = fs::temp_directory_path() / "vit-tower-config";
+  fs::remove_all(folder);
+  fs::copy(test::data_path("golden/towers/qwen2.5-vl-shards"), folder);
+  std::ifstream in(folder / "config.json");
+  const std::string config((std::istreambuf_iterator<char>(in)), {});
+  struct Change {
+    const char *from, *to, *message;
+  };
+  for (const Change& change :
+       {Change{"\"window_size\": 16", "\"window_size\": 0", "window_size"},
+        Change{"\"window_size\": 16", "\"window_size\": 7", "window_size"},
+        Change{"\"spatial_merge_size\": 2", "\"spatial_merge_size\": 0", "spatial_merge_size"},
+        Change{"\"spatial_merge_size\": 2", "\"spatial_merge_size\": 70", "spatial_merge_size"},
+        Change{"\"patch_size\": 4", "\"patch_size\": 0", "patch_size"},
+        Change{"\"num_heads\": 2", "\"num_heads\": 3", "num_heads"},
+        Change{"\"hidden_size\": 40", "\"hidden_size\": 4000000000", "hidden_size"}}) {
+    CAPTURE(change.to);
+    std::string changed = config;
+    const std::size_t at = changed.find(change.from);
+    REQUIRE(at != std::string::npos);
+    changed.replace(at, std::string(change.from).size(), change.to);
+    std::ofstream(folder / "config.json") << changed;
+    const std::string message = test::message_of([&] { Model::load(folder); });
+    CHECK(test::contains(message, change.message));
+    CHECK(!test::contains(message, "\n"));
+  }
+  fs::remove_all(folder);
+}
+
+TEST_CASE("towers: what a configuration of a tower can ask for and is not implemented is named") {
+  struct Change {
+    const char *golden, *from, *to, *message;
+  };
+  for (const Change& change :
+       {Change{"sam3", "\"window_size\": 3", "\"window_size\": 0", "window_size"},
+        Change{"sam3", "\"window_size\": 3", "\"window_size\": 4", "not cut into whole windows of 4 x 4"},
+        Change{"sapiens2", "  2,\n", "  3,\n", "3 key heads cannot be shared by 4 heads"},
+        Change{"sapiens2", "  2,\n", "", "2 numbers of key heads for 3 blocks"},
+        Change{"ernie4.5-vl", "\"temporal_merge_size\": 2", "\"temporal_merge_size\": 3",
+               "temporal_merge_size must be 2"}}) {
+    CAPTURE(change.message);
+    const test::ScratchFolder folder("tower-options");
+    fs::remove(folder.path());
+    fs::copy(test::data_path("golden/towers") / change.golden, folder.path());
+    std::string config = test::read_text(folder.path() / "config.json");
+    const std::size_t at = config.find(change.from);
+    REQUIRE(at != std::string::npos);
+    config.replace(at, std::string(change.from).size(), change.to);
+    std::ofstream(folder.path() / "config.json") << config;
+    const std::string message = test::message_of([&] { Model::load(folder.path()); });
+    CHECK(test::contains(message, change.message));
+    CHECK(!test::contains(message, "\n"));
+  }
+}
+
+}  // namespace
+}  // namespace vit
