@@ -58,7 +58,7 @@ TEST_CASE("apps: what is mistyped is answered by what was meant") {
   CHECK(!contains(run_vit({"nonsense"}).err, "did you mean"));
   const RunResult repository = run_vit({"classify", "--model", "timm/vit_base_patch16_224", picture});
   CHECK(repository.exit_code == 1);
-  CHECK(contains(repository.err, "huggingface-cli download timm/vit_base_patch16_224"));
+  CHECK(contains(repository.err, "hf download timm/vit_base_patch16_224"));
   CHECK(!contains(run_vit({"classify", "--model", folder / "none", picture}).err, "download"));
 }
 

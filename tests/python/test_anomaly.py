@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import vitcpp
+from conftest import DATA
 
 
 def part(shade, defect=False):
@@ -39,3 +40,13 @@ def test_what_is_wrong_is_named(model, tmp_path):
         vitcpp.AnomalyModel.fit(model, [tmp_path / "missing.jpg"])
     with pytest.raises(vitcpp.ArgumentError, match="layer 99"):
         vitcpp.AnomalyModel.fit(model, [part(0)], layers=[99])
+
+
+def test_what_cannot_be_scored_is_named(model, tmp_path):
+    bank = vitcpp.AnomalyModel.fit(model, [part(0), part(1)])
+    with pytest.raises(vitcpp.FileError, match="missing.jpg"):
+        bank.score([part(0), tmp_path / "missing.jpg"])
+    assert bank.score([]) == []
+    bank._model = vitcpp.load(DATA / "golden/models/rope-axial")
+    with pytest.raises(vitcpp.MismatchError, match="bank"):
+        bank.score(part(0))

@@ -109,15 +109,17 @@ class AnomalyModel:
             Error: for the first image that cannot be read.
         """
         inputs, results = Inputs(list(images_of(x))), Results()
-        lib.library.vit_anomaly_run(
-            self._handle.pointer, self._model._session().pointer, inputs.array, inputs.count, results.handle.pointer
+        lib.call(
+            "vit_anomaly_run",
+            self._handle.pointer,
+            self._model._session().pointer,
+            inputs.array,
+            inputs.count,
+            results.handle.pointer,
         )
         threshold = self.threshold
         found = []
         for index in range(inputs.count):
-            error = results.error(index)
-            if error is not None:
-                raise error
             score = float(results.one(index, lib.ANOMALY_SCORE)[0])
             anomalous = None if threshold is None else score > threshold
             found.append(AnomalyResult(score, anomalous, results.one(index, lib.ANOMALY_DISTANCES)))
