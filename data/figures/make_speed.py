@@ -8,24 +8,29 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FONT = "font-family='DejaVu Sans, Verdana, sans-serif'"
 INK, SOFT = "#1d2733", "#5d6b7a"
-COLORS = {"vit": "#2f6f4f", "ONNX Runtime": "#7aa6d8", "OpenVINO": "#b59ad6", "torch": "#e6a15c", "torch.compile": "#f0cf8e"}
-LEFT, SCALE, BAR, GAP = 190, 270, 13, 16
+COLORS = {"vit": "#2f6f4f", "ONNX Runtime": "#7aa6d8", "OpenVINO": "#b59ad6", "torch": "#e6a15c", "OpenCV 5": "#d98a94", "llama.cpp": "#9db37c"}
+LEFT, SCALE, BAR, GAP = 280, 150, 13, 16
 
 
 def table():
-    """The rows of the table: model, and engine to milliseconds (engines that did not run are left out)."""
+    """The rows of the table: model and type, and engine to milliseconds (engines that did not run are left out)."""
     lines = [[cell.strip() for cell in line.strip("|\n ").split("|")]
              for line in (ROOT / "README.md").read_text(encoding="utf-8").split("## Performance")[1].split("\n## ")[0].split("\n")
              if line.startswith("|")]
     header, rows = lines[0], lines[2:]
     for row in rows:
-        cells = dict(zip(header[1:], row[1:]))
-        yield row[0], {engine: float(cells[engine]) for engine in COLORS if re.fullmatch(r"[0-9.]+", cells[engine])}
+        cells = dict(zip(header, row))
+        for engine, time in re.findall(r"(\D\S*(?: \d)?) ([0-9.,]+?)(?:, |$)", cells.pop("others")):
+            cells[engine] = time
+        yield (f"{cells['model']}, {cells['type']}",
+               {engine: float(cells[engine].replace(",", "")) for engine in COLORS if re.fullmatch(r"[0-9.,]+", cells.get(engine, "-"))})
 
 
 def drawing():
     parts, y = [], 54
     for model, times in table():
+        if len(times) < 2:
+            continue
         top = y
         for engine, time in times.items():
             ratio = time / times["vit"]
@@ -43,7 +48,7 @@ def drawing():
         x += 40 + 8 * len(engine)
     parts.append(f"<text x='20' y='34' {FONT} font-size='12' fill='{SOFT}'>time, vit = 1</text>")
     return "\n".join([f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 940 {y}' role='img' "
-                      "aria-label='Milliseconds per image of vit, ONNX Runtime, OpenVINO and PyTorch'>",
+                      "aria-label='Milliseconds per image of vit and other engines'>",
                       f"<rect width='940' height='{y}' fill='white'/>", *parts, "</svg>"]) + "\n"
 
 

@@ -10,6 +10,7 @@ turns around from round to round; rounds are added to WORK/rounds.jsonl, over as
 """
 
 import argparse
+import datetime
 import json
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def measure(case, engines, options, turned):
     names = list(reversed(engines)) if turned else list(engines)
     milliseconds = {name: engines[name].milliseconds(options.seconds) for name in names}
     print(f"{case}: " + "  ".join(f"{name} {milliseconds[name]:.2f}" for name in engines), flush=True)
-    return {"machine": engines["vit"].machine, "versions": versions(engines), "threads": options.threads,
+    return {"day": datetime.date.today().isoformat(), "machine": engines["vit"].machine, "versions": versions(engines), "threads": options.threads,
             "variant": case.variant, "size": case.size, "batch": case.batch, "dtype": case.dtype,
             "milliseconds": milliseconds, "percent_of_peak": engines["vit"].percent_of_peak}
 

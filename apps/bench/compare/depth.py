@@ -10,11 +10,12 @@ With --folder it compares `vit depth PHOTOS --output FOLDER/` with transformers'
 12 of 1600 x 1200 as JPEG.
 
 Prepares the models in --work (transformers writes them, torch.onnx exports them), stops unless all depths agree, and prints
-milliseconds and MiB: medians of rounds, and the ratio to vit within rounds. Needs torch, transformers, onnx, onnxruntime
+milliseconds and MiB: medians of rounds, and the ratio to vit within rounds; rounds are added to WORK/depth.jsonl. Needs torch, transformers, onnx, onnxruntime
 and openvino.
 """
 
 import argparse
+import datetime
 import json
 import os
 import statistics
@@ -149,10 +150,11 @@ def run_vit(folder, options, dtype):
         return subprocess.run([options.vit, *(str(word) for word in words)], check=True, stdout=subprocess.PIPE,
                               text=True).stdout
     vit("depth", "--model", folder, "--dtype", dtype, "--raw", folder / "pixels.npy", "--output", folder / "vit.npz")
-    result = json.loads(vit("bench", "--model", folder, "--sizes", SIZE, "--threads", options.threads, "--batch", 1,
-                            "--dtype", dtype, "--seconds", options.seconds, "--json"))["results"][0]
+    bench = json.loads(vit("bench", "--model", folder, "--sizes", SIZE, "--threads", options.threads, "--batch", 1,
+                           "--dtype", dtype, "--seconds", options.seconds, "--json"))
+    result = bench["results"][0]
     stages = result["ms_per_stage"]
-    return ({"ms": result["ms_per_image"], "mib": result["peak_memory_bytes"] >> 20,
+    return ({"ms": result["ms_per_image"], "mib": result["peak_memory_bytes"] >> 20, "machine": bench["machine"],
              "head": stages["dense"] / sum(stages.values())}, np.load(folder / "vit.npz")["depth.0"])
 
 
@@ -253,6 +255,10 @@ def main():
                 if not off <= limit:
                     sys.exit(f"{variant}, {name}: depths differ from torch's by {off:.2g} of the largest, more than {limit}")
             rounds.append({name: result for name, (result, _) in found.items()})
+            with (options.work / "depth.jsonl").open("a") as log:
+                for name, result in rounds[-1].items():
+                    log.write(json.dumps({"day": datetime.date.today().isoformat(), "machine": found["vit"][0]["machine"], "variant": variant,
+                                          "size": SIZE, "engine": name, "ms": result["ms"], "mib": result["mib"]}) + "\n")
             print(f"{variant}: round {number + 1} of {options.rounds}", file=sys.stderr)
         weights = (folder / "model.safetensors").stat().st_size >> 20
         print(f"Depth Anything V2 {variant}, {SIZE} x {SIZE}, batch 1, {options.threads} threads; weights {weights} MiB")

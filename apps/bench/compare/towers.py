@@ -16,6 +16,7 @@ stops where its float32 tokens differ from torch's.
 """
 
 import argparse
+import datetime
 import json
 import os
 import re
@@ -279,6 +280,7 @@ def engines_of(folder, vision, name, edge, options):
 
 def compare(options):
     log = options.work / "towers.jsonl"
+    machine = json.loads(vit(options, "bench", "--seconds", "0.01", "--json"))["machine"]
     for number in range(options.rounds):
         for name in options.towers:
             folder, vision = prepare(options, name)
@@ -292,7 +294,8 @@ def compare(options):
                     least = LEAST_COSINE[engine.split(", ")[1]]
                     if not cosines.mean() >= least:
                         sys.exit(f"{name}, {edge}, {engine}: the mean cosine with the first engine is {cosines.mean():.6f}")
-                    row = {"tower": name, "blocks": vision["depth"], "edge": edge, "engine": engine, **result,
+                    row = {"day": datetime.date.today().isoformat(), "machine": machine, "tower": name, "blocks": vision["depth"],
+                           "edge": edge, "engine": engine, **result,
                            "cosine": cosines.mean(), "least": cosines.min()}
                     with log.open("a") as file:
                         file.write(json.dumps(row) + "\n")
