@@ -44,6 +44,7 @@ def classes(model: vitcpp.Model, picture: Path) -> None:
 
 
 def words(folder: Path, picture: Path) -> None:
+    assert vitcpp.load().labels
     with vitcpp.load(folder) as model:
         of_texts: Floats = model.encode_text(["a cat", "a dog"])
         ids: npt.NDArray[np.int32] = model.tokenize("a cat")

@@ -142,3 +142,7 @@ def test_rope_scaling_is_that_of_the_program(tmp_path: Path) -> None:
     assert np.array_equal(model.embed(IMAGES[0]), np.load(output)[0])
     with pytest.raises(vitcpp.ArgumentError):
         vitcpp.load(DATA / "model", rope_scaling="dynamic")
+
+
+def test_without_a_path_the_included_model(model: vitcpp.Model) -> None:
+    assert vitcpp.load().fingerprint == model.fingerprint

@@ -1,8 +1,10 @@
 // Turns the fenced blocks of pages into tests: every `cpp` block into a test case, all `sh` blocks into one
-// script, and all `python` blocks into another. Blocks of other kinds are left alone. Usage: extract
-// snippets.cpp commands.sh snippets.py PAGE.md...
+// script, and all `python` blocks into another. Commands in `text` blocks, which need downloads or large
+// models, do not run: the script checks that vit has these commands and options. Usage: extract snippets.cpp
+// commands.sh snippets.py PAGE.md...
 #include <fstream>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -52,20 +54,75 @@ void write_snippets(const std::vector<Block>& blocks, std::ostream& out) {
   }
 }
 
+/// A call of the script's function `known` with the command of a line and its options; nothing for other
+/// lines.
+void write_known(const std::string& line, std::ostream& out) {
+  if (!line.starts_with("vit ")) return;
+  std::istringstream words(line.substr(4, line.find(" #") - 4));
+  std::string command, word;
+  words >> command;
+  if (command == "anomaly" && words >> word) command += " " + word;
+  out << "known '" << command << "'";
+  while (words >> word) {
+    if (word.starts_with("--")) out << " " << word.substr(0, word.find('='));
+  }
+  out << "\n";
+}
+
+/// Servers in the background listen on a port of this process, so that several builds can be tested at once;
+/// one in the foreground would never end and only checks its options and models.
+std::string as_tested(std::string line) {
+  const std::string serve = "vit serve ", usual = ":3003", own = ":${port}";
+  const bool in_background = line.substr(0, line.find(" #")).find('&') != std::string::npos;
+  if (line.starts_with(serve)) line.insert(serve.size(), in_background ? "--port ${port} " : "--check ");
+  for (std::size_t at = line.find(usual); at != std::string::npos; at = line.find(usual, at + own.size())) {
+    line.replace(at, usual.size(), own);
+  }
+  return line;
+}
+
 void write_commands(const std::vector<Block>& blocks, std::ostream& out) {
-  out << "set -euo pipefail\n";
+  out << R"sh(set -euo pipefail
+port=$((20000 + $$ % 20000))
+known() {
+  local option help
+  help=$(vit $1 --help) || { echo "vit $1: no such command"; exit 1; }
+  for option in "${@:2}"; do
+    [[ $help =~ (^|[[:space:],])"$option"([[:space:]=,]|$) ]] || { echo "vit $1 has no $option"; exit 1; }
+  done
+}
+)sh";
   for (const Block& block : blocks) {
-    if (block.kind != "sh") continue;
+    if (block.kind != "sh" && block.kind != "text") continue;
     out << "echo '== " << block.page << ", line " << block.line << "'\n";
-    for (const std::string& line : block.lines) out << line << "\n";
+    for (const std::string& line : block.lines) {
+      if (block.kind == "text") {
+        write_known(line, out);
+      } else {
+        out << as_tested(line) << "\n";
+      }
+    }
   }
 }
 
+/// The package that a block needs and a machine may lack; "" if none.
+std::string needed_package(const Block& block) {
+  for (const std::string& line : block.lines) {
+    if (line.find("vitcpp.ray") != std::string::npos) return "ray";
+    if (line.find("vitcpp.spark") != std::string::npos) return "pyspark";
+  }
+  return "";
+}
+
 void write_python(const std::vector<Block>& blocks, std::ostream& out) {
+  out << "import importlib.util\n";
   for (const Block& block : blocks) {
     if (block.kind != "python") continue;
+    const std::string package = needed_package(block);
     out << "print('== " << block.page << ", line " << block.line << "')\n";
-    for (const std::string& line : block.lines) out << line << "\n";
+    if (!package.empty()) out << "if importlib.util.find_spec('" << package << "'):\n";
+    for (const std::string& line : block.lines) out << (package.empty() ? "" : "    ") << line << "\n";
+    if (!package.empty()) out << "else:\n    print('skipped: no " << package << "')\n";
   }
 }
 

@@ -1,4 +1,4 @@
-# The folder in which the blocks of the pages run: model, siglip2, depth-anything, owlv2, vitpose, photo.jpg, other.jpg, photos/ and labeled/<label>/.
+# The folder in which the blocks of the pages run: photo.jpg, other.jpg, photos/, labeled/<label>/, street.mp4, and models: tiny ones under the names of published ones.
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}/photos")
 file(CREATE_LINK "${ROOT}/data/model" "${FOLDER}/model" SYMBOLIC)
@@ -6,6 +6,20 @@ file(CREATE_LINK "${ROOT}/data/golden/text/openclip-siglip" "${FOLDER}/siglip2" 
 file(CREATE_LINK "${ROOT}/data/golden/boxes/owlv2" "${FOLDER}/owlv2" SYMBOLIC)
 file(CREATE_LINK "${ROOT}/data/golden/boxes/vitpose" "${FOLDER}/vitpose" SYMBOLIC)
 file(CREATE_LINK "${ROOT}/data/golden/dense/hf-depth-anything" "${FOLDER}/depth-anything" SYMBOLIC)
+file(CREATE_LINK "${ROOT}/data/golden/dense/hf-eomt" "${FOLDER}/eomt" SYMBOLIC)
+# Towers of language models, with the sizes of images and clips that their processors would state.
+foreach(tower IN ITEMS Qwen2.5-VL-3B-Instruct:qwen2.5-vl-shards Qwen3-VL-4B-Instruct:qwen3-vl)
+  string(REPLACE ":" ";" tower "${tower}")
+  list(GET tower 0 name)
+  list(GET tower 1 golden)
+  file(COPY "${ROOT}/data/golden/towers/${golden}/" DESTINATION "${FOLDER}/${name}")
+  foreach(kind preprocessor_config video_preprocessor_config)
+    file(WRITE "${FOLDER}/${name}/${kind}.json" [[{"image_processor_type": "Qwen2VLImageProcessor", "patch_size": 4, "temporal_patch_size": 2, "merge_size": 2,
+"min_pixels": 1024, "max_pixels": 65536, "fps": 2.0, "min_frames": 4, "max_frames": 768,
+"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}]])
+  endforeach()
+endforeach()
+file(COPY_FILE "${ROOT}/data/golden/clips/squares.mp4" "${FOLDER}/street.mp4")
 file(COPY_FILE "${ROOT}/data/images/cat_tabby.jpg" "${FOLDER}/photo.jpg")
 file(COPY_FILE "${ROOT}/data/images/dog_retriever.jpg" "${FOLDER}/other.jpg")
 file(GLOB pictures "${ROOT}/data/images/*.png" "${ROOT}/data/images/*.jpg")

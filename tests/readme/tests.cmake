@@ -1,7 +1,8 @@
 # The blocks of the pages: `cpp` becomes a test program, `sh` and `python` a script each, `cmake` must quote the projects in
-# tests/install.
+# tests/install. vit/position has a test of its own; the scripts of apps/bench and tests/README are no examples for users.
 set(readme_pages "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/vit/README.md" "${PROJECT_SOURCE_DIR}/apps/vit/README.md"
-    "${PROJECT_SOURCE_DIR}/apps/tutorials/README.md")
+    "${PROJECT_SOURCE_DIR}/apps/tutorials/README.md" "${PROJECT_SOURCE_DIR}/apps/python/README.md"
+    "${PROJECT_SOURCE_DIR}/vit/text/README.md" "${PROJECT_SOURCE_DIR}/vit/weights/README.md")
 set(readme_build "${CMAKE_CURRENT_BINARY_DIR}/readme")
 set(readme_folder "${readme_build}/folder")
 file(MAKE_DIRECTORY "${readme_folder}")

@@ -1,8 +1,8 @@
 """Vision Transformers on CPUs: the library and the program vit from Python.
 
     import vitcpp
-    model = vitcpp.load("dinov2/")
-    vectors = model.embed(["a.jpg", "b.jpg"])          # float32 (2, E), the bits of `vit embed`
+    model = vitcpp.load("siglip2")                            # a folder as downloaded; without a path the included model
+    vectors = model.embed(["photo.jpg", "other.jpg"])         # float32 (2, E), bit-identical to `vit embed`
     model.classify("photo.jpg", candidate_labels=["a cat", "a dog"])
 """
 
@@ -81,24 +81,32 @@ if not TYPE_CHECKING:  # to type checkers a name that is not imported above is a
 
 
 def load(
-    path: str | os.PathLike[str], precision: Precision = "float32", threads: int | None = None, **options: Any
+    path: str | os.PathLike[str] | None = None,
+    precision: Precision = "float32",
+    threads: int | None = None,
+    **options: Any,
 ) -> Model:
     """Loads a checkpoint folder as downloaded (timm, Hugging Face, OpenCLIP, a publisher's) or a weight file.
 
     Args:
-        path: The folder or file.
+        path: The folder or file; None: the included model, a small classifier of ten classes for trying things out.
         precision: "float32", "bfloat16" or "int8": of the blocks, converted while loading.
         threads: That decode or compute in one call; None: all cores. Results do not depend on it.
         **options: size ("model", "native", S or (H, W)), batch, architecture, overrides (timm's model_args), layout,
             kernels, resampler, pillow, exif, tokenizer, library, rope_scaling, max_pixels, adapter, prefix, mean, std:
             as the options of the program, see `vit embed --help`; head, taps, depth_range, max_depth, resize_rule, expert: see
-            `vit depth --help`; area_limits: least and most area of an image in pixels, as `--pixels`.
+            `vit depth --help`; area_limits: least and most area of an image in pixels, as `--pixels`; clip_frames: frames of
+            each clip, as `--frames`.
 
     Raises:
         Error: names the file or tensor and what is wrong with it.
     """
     from ._model import Model
 
+    if path is None:
+        from ._library import included_model
+
+        path = included_model()
     return Model(path, precision, threads, **options)
 
 

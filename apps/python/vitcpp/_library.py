@@ -269,6 +269,15 @@ def _path() -> str:
     return os.environ.get("VITCPP_LIBRARY") or str(Path(__file__).parent / "lib" / "libvit.so")
 
 
+def included_model() -> str:
+    """The folder of the model in the package, or in the checkout that the package lies in."""
+    package = Path(__file__).parent
+    for folder in (package / "share" / "vit" / "model", package.parents[2] / "data" / "model"):
+        if folder.is_dir():
+            return str(folder)
+    raise CLASSES[2](f"[vitcpp] {package} includes no model; load() needs a path")
+
+
 def _load() -> ctypes.CDLL:
     path = _path()
     try:

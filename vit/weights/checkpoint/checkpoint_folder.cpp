@@ -106,8 +106,8 @@ std::string download_hint(const fs::path& path) {
   if (!is_plain || slash == 0 || slash == std::string::npos || slash != name.rfind('/') ||
       slash + 1 == name.size() || name.starts_with('.') || fs::exists(name.substr(0, slash), failure))
     return "";
-  return "; a repository of Hugging Face is downloaded by: hf download " + name +
-         " --local-dir " + name.substr(slash + 1);
+  return "; a repository of Hugging Face is downloaded by: hf download " + name + " --local-dir " +
+         name.substr(slash + 1);
 }
 
 }  // namespace
