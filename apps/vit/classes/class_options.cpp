@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -32,10 +32,10 @@ std::optional<Classifier> encode_texts_as_classes(const CommonOptions& common, c
   const std::vector<std::string> names = read_class_names(options.texts);
   std::vector<std::string> templates = read_templates(options.templates);
   if (templates.empty()) templates.emplace_back(kDefaultTemplate);
-  const std::filesystem::path path = model_path(common);
-  ImageAndText towers = ImageAndText::load(path, common.model_options, text_options(common));
+  ImageAndText towers = load_both_towers(common);
   const std::optional<TextScore> score = towers.text->config().score;
-  VIT_CHECK(score, "classes", path.string(), ": has only a text tower; images cannot be compared with texts");
+  VIT_CHECK(score, "classes", model_path(common).string(),
+            ": has only a text tower; images cannot be compared with texts");
   TextEncoder encoder(std::move(towers.text), {.threads = common.session.threads});
   hold_interrupts();  // an interrupt stops the encoding of many classes early
   std::optional<ClassVectors> classes = encode_classes(encoder, names, templates, common);

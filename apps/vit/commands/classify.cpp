@@ -16,7 +16,6 @@
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/options/usage_error.h"
-#include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/run/run_images.h"
@@ -116,12 +115,11 @@ std::string lines_of(const Row& row, PrintFormat format, bool are_probabilities)
   return as_text(row, are_probabilities, /*colors=*/::isatty(STDOUT_FILENO) == 1);
 }
 
-/// The state of a run.
-class Classification {
+class Classification : public ImageWork {
  public:
   explicit Classification(const ClassifyOptions& options) : options_(options) {}
 
-  std::optional<Request> load(ImageRun& run) {
+  std::optional<Request> load(ImageRun& run) override {
     classes_ = load_classes(options_.common, options_.classes);
     if (!classes_) return std::nullopt;
     run.set_model(classes_->classifier.model());
@@ -130,7 +128,7 @@ class Classification {
     return classes_->classifier.request();
   }
 
-  std::string add(ImageRun& run, const StreamedImage& image) {
+  std::string add(ImageRun& run, const StreamedImage& image) override {
     classes_->classifier.values(*image.outputs, values_);
     std::string defect = defect_of(values_);
     if (!defect.empty()) return defect;
@@ -143,7 +141,7 @@ class Classification {
     return "";
   }
 
-  int finish(ImageRun& run) {
+  int finish(ImageRun& run) override {
     print_header();
     if (options_.html.empty()) return 0;
     run.progress().finish("");
@@ -173,18 +171,14 @@ class Classification {
 };
 
 int classify(const ClassifyOptions& options) {
-  if (!options.html.empty()) check_output_place(options.html);
   Classification work(options);
-  return run_images(
-      {.name = "classify",
-       .common = options.common,
-       .inputs = options.inputs,
-       .shard = options.shard,
-       .reads = options.classes.files(),
-       .writes = {options.html}},
-      [&](ImageRun& run) { return work.load(run); },
-      [&](ImageRun& run, const StreamedImage& image) { return work.add(run, image); },
-      [&](ImageRun& run) { return work.finish(run); });
+  return run_images({.name = "classify",
+                     .common = options.common,
+                     .inputs = options.inputs,
+                     .shard = options.shard,
+                     .reads = options.classes.files(),
+                     .files = {options.html}},
+                    work);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/inputs/texts.h"
@@ -16,12 +15,12 @@
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/options/usage_error.h"
-#include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/parts_folder.h"
 #include "apps/vit/outputs/result_writer.h"
 #include "apps/vit/outputs/run_facts.h"
 #include "apps/vit/run/interrupt.h"
 #include "apps/vit/run/run_images.h"
+#include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
@@ -159,31 +158,30 @@ TextsToEncode read_texts_to_encode(const EmbedOptions& options) {
   return out;
 }
 
-/// Writes the vectors of the texts; returns the exit code.
-int write_texts(const EmbedOptions& options, const TextsToEncode& texts,
-                std::shared_ptr<const TextTower> tower, ResultWriter& writer) {
-  TextEncoder encoder(std::move(tower), {.threads = options.common.session.threads});
-  Progress progress("texts", texts.names.size(), options.common.progress_mode(), "texts");
-  NamedVectors vectors = encode_texts(encoder, texts.names, texts.templates, progress);
+TextJob text_job(const EmbedOptions& options, const TextsToEncode& texts) {
+  return {.name = "texts",
+          .common = options.common,
+          .texts = texts.names,
+          .templates = texts.templates,
+          .writes = {options.output}};
+}
+
+void add_texts(const EmbedOptions& options, NamedVectors vectors, ResultWriter& writer) {
   for (std::size_t i = 0; options.normalize && i < vectors.names.size(); ++i)
     normalize(std::span(vectors.numbers).subspan(i * vectors.width, vectors.width));
   writer.add_texts(std::move(vectors));
-  progress.finish("");
-  return exit_code(progress);
 }
 
 int embed_texts(const EmbedOptions& options, ResultFormat format, const TextsToEncode& texts) {
-  check_no_weights(options.output, options.common);
-  confine(options.common, {}, {}, {options.output});
-  check_has_weights(options.common);
-  auto tower = TextTower::load(model_path(options.common), text_options(options.common));
-  hold_interrupts();
-  ResultWriterOptions writer_options{.path = options.output, .format = format, .names = {}};
-  if (options.shard) writer_options.row_shapes.emplace();
-  const auto writer = make_result_writer(writer_options);
-  const int code = write_texts(options, texts, std::move(tower), *writer);
-  writer->finish();
-  return code;
+  return run_texts(
+      text_job(options, texts), [&] { return load_text_tower(options.common); },
+      [&](NamedVectors vectors) {
+        ResultWriterOptions writer_options{.path = options.output, .format = format, .names = {}};
+        if (options.shard) writer_options.row_shapes.emplace();
+        const auto writer = make_result_writer(writer_options);
+        add_texts(options, std::move(vectors), *writer);
+        writer->finish();
+      });
 }
 
 /// The shapes of results, without data.
@@ -192,13 +190,6 @@ std::vector<ResultArray> row_shapes(ImageRun& run, const FeatureList& features) 
   run.run_example(features.request, [&](const ImageOutputs& outputs) { rows = features.arrays(outputs); });
   for (ResultArray& row : rows) row.data = nullptr;
   return rows;
-}
-
-/// The image tower, and the text tower if there are texts.
-ImageAndText load_towers(const EmbedOptions& options, bool with_text) {
-  if (!with_text) return {.image = load_model(options.common), .text = nullptr};
-  return ImageAndText::load(model_path(options.common), options.common.model_options,
-                            text_options(options.common));
 }
 
 /// Everything that the results of this run depend on.
@@ -224,15 +215,18 @@ std::vector<ResultArray> features_of(const EmbedOptions& options, const FeatureL
 }
 
 /// Writes features of images, and texts of the same call, to a file or to the parts of a folder.
-class Embedding {
+class Embedding : public ImageWork {
  public:
   Embedding(const EmbedOptions& options, ResultFormat format, TextsToEncode texts)
       : options_(options), format_(format), texts_(std::move(texts)) {}
 
-  Request load(ImageRun& run) {
-    ImageAndText towers = load_towers(options_, !texts_.names.empty());
-    run.set_model(towers.image);
-    features_ = parse_features(options_.features, run.model().config());
+  std::optional<Request> load(ImageRun& run) override {
+    ImageAndText towers;
+    if (!texts_.names.empty()) {
+      towers = load_both_towers(options_.common);
+      run.set_model(towers.image);
+    }
+    features_ = parse_features(options_.features, run.load()->config());
     check_features(options_, format_, features_);
     check_preprocessing(run.inputs(), run.model());
     hold_interrupts();  // from here on there are incomplete files
@@ -244,21 +238,26 @@ class Embedding {
     return features_.request;
   }
 
-  std::string add(ImageRun& run, const StreamedImage& image) {
+  std::string add(ImageRun& run, const StreamedImage& image) override {
+    const std::vector<ResultArray> arrays = features_of(options_, features_, *image.outputs, scratch_);
     const std::string& name = run.inputs()[image.index].name;
-    const std::string digest = parts_ ? run.take_digest(image.index) : "";
-    std::string failure = image.failure;
-    if (image.outputs) {
-      const std::vector<ResultArray> arrays = features_of(options_, features_, *image.outputs, scratch_);
-      failure = defect_of_arrays(arrays);
-      if (failure.empty())
-        return parts_ ? parts_->add(name, image.size, digest, arrays) : writer_->add(name, arrays);
-    }
-    if (parts_) parts_->add_failed(name, failure);
-    return failure;
+    const std::string defect = defect_of_arrays(arrays);
+    if (!parts_) return defect.empty() ? writer_->add(name, arrays) : defect;
+    const std::string digest = run.take_digest(image.index);
+    if (defect.empty()) return parts_->add(name, image.size, digest, arrays);
+    parts_->add_failed(name, defect);
+    return defect;
   }
 
-  int finish(ImageRun& run) {
+  std::string add_failed(ImageRun& run, const StreamedImage& image) override {
+    if (parts_) {
+      run.take_digest(image.index);
+      parts_->add_failed(run.inputs()[image.index].name, image.failure);
+    }
+    return image.failure;
+  }
+
+  int finish(ImageRun& run) override {
     if (parts_) parts_->finish();
     if (writer_) writer_->finish();
     run.progress().finish(options_.output.string() + ": " +
@@ -290,7 +289,10 @@ class Embedding {
     if (options_.shard) writer_options.row_shapes = row_shapes(run, features_);
     writer_ = make_result_writer(writer_options);
     std::erase_if(run.list().inputs, [&](const Input& input) { return writer_->take_done(input.name); });
-    if (text) text_code_ = write_texts(options_, texts_, std::move(text), *writer_);
+    if (!text) return;
+    text_code_ = encode_texts(text_job(options_, texts_), std::move(text), [&](NamedVectors vectors) {
+      add_texts(options_, std::move(vectors), *writer_);
+    });
   }
 
   const EmbedOptions& options_;
@@ -306,22 +308,19 @@ class Embedding {
 int embed(const EmbedOptions& options) {
   const ResultFormat format = format_of(options);
   check_usage(options, format);
-  if (!options.has_parts()) check_output_place(options.output);  // before the model is loaded
   TextsToEncode texts = read_texts_to_encode(options);
   if (options.shard) take_shard(texts.names, *options.shard);
   if (options.inputs.empty()) return embed_texts(options, format, texts);
+  const std::vector<std::filesystem::path> output{options.output}, none;
   Embedding work(options, format, std::move(texts));
-  return run_images(
-      {.name = "embed",
-       .common = options.common,
-       .inputs = options.inputs,
-       .shard = options.shard,
-       .writes = {options.output},
-       .digests = options.has_parts() ? Digests::sha256 : Digests::none,
-       .takes_failures = options.has_parts()},
-      [&](ImageRun& run) { return work.load(run); },
-      [&](ImageRun& run, const StreamedImage& image) { return work.add(run, image); },
-      [&](ImageRun& run) { return work.finish(run); });
+  return run_images({.name = "embed",
+                     .common = options.common,
+                     .inputs = options.inputs,
+                     .shard = options.shard,
+                     .files = options.has_parts() ? none : output,
+                     .writes = options.has_parts() ? output : none,
+                     .digests = options.has_parts() ? Digests::sha256 : Digests::none},
+                    work);
 }
 
 ResultFormat parse_format(const std::string& value) {

@@ -208,24 +208,22 @@ void check_usage(const FitCommandOptions& options) {
   if (options.neighbors && options.method != FitMethod::knn) fail_usage("--k is for --method knn");
   if (options.strength && options.method != FitMethod::logistic)
     fail_usage("--strength is for --method logistic");
-  check_output_place(options.output);  // before the model is loaded
 }
 
-/// The state of a run.
-class Fitting {
+class Fitting : public ImageWork {
  public:
   explicit Fitting(const FitCommandOptions& options)
       : options_(options), images_(read_folder(options.folder)) {}
 
   InputList take_list() { return std::move(images_.list); }
 
-  Request load(ImageRun& run) {
+  std::optional<Request> load(ImageRun& run) override {
     vector_ = parse_vector_feature(options_.features, run.load()->config());
     check_labels(options_.folder, images_.labels);
     return vector_;
   }
 
-  std::string add(const StreamedImage& image) {
+  std::string add(ImageRun&, const StreamedImage& image) override {
     const std::span<const float> numbers = (*image.outputs)[vector_].flat();
     if (!are_finite(numbers)) return "the features are not finite; damaged pixels or weights?";
     if (rows_.classes.empty()) check_memory(options_, images_, numbers.size());
@@ -233,7 +231,7 @@ class Fitting {
     return "";
   }
 
-  int finish(ImageRun& run) {
+  int finish(ImageRun& run) override {
     if (interrupted()) return 0;
     const std::vector<std::string> labels =
         remove_empty_labels(images_.labels, rows_.classes, run.progress());
@@ -264,14 +262,11 @@ class Fitting {
 int fit(const FitCommandOptions& options) {
   check_usage(options);
   Fitting work(options);
-  return run_images(
-      {.name = "fit",
-       .common = options.common,
-       .list = [&] { return work.take_list(); },
-       .writes = {options.output}},
-      [&](ImageRun& run) { return work.load(run); },
-      [&](ImageRun&, const StreamedImage& image) { return work.add(image); },
-      [&](ImageRun& run) { return work.finish(run); });
+  return run_images({.name = "fit",
+                     .common = options.common,
+                     .list = [&] { return work.take_list(); },
+                     .files = {options.output}},
+                    work);
 }
 
 void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {

@@ -136,16 +136,18 @@ bool takes_cropped(const PreprocessOptions& options, ResultFormat format) {
 }
 
 /// A run without a model: preprocessing rules and the output of their results.
-class Preprocessing {
+class Preprocessing : public ImageWork {
  public:
   Preprocessing(const PreprocessOptions& options, ResultFormat format)
       : options_(options), format_(format), is_cropped_(takes_cropped(options, format)) {}
 
-  bool load(ImageRun& run) {
+  std::optional<Request> load(ImageRun& run) override {
     if (format_ == ResultFormat::png && run.inputs().size() > 1) {
       fail_usage("--output: a .png holds one image, found ", run.inputs().size(),
                  "; use .npz or .safetensors");
     }
+    if (!options_.common.is_architecture_alone())
+      check_no_weights(std::array{options_.output}, weight_files(model_path(options_.common)));
     preprocessor_ = find_preprocessor(options_.common);
     const Preprocessor* const preprocessor = preprocessor_ ? &*preprocessor_ : nullptr;
     if (preprocessor == nullptr && (is_cropped_ || are_images(run.inputs())))
@@ -155,10 +157,10 @@ class Preprocessing {
     hold_interrupts();
     output_.emplace(options_.output, format_, is_cropped_ ? "cropped" : "pixels",
                     row_shapes(options_, preprocessor, is_cropped_));
-    return true;
+    return Request();
   }
 
-  void work(ImageRun& run) {
+  void run_inputs(ImageRun& run, const Request&) override {
     const std::vector<Input>& inputs = run.inputs();
     const Preprocessor* const preprocessor = preprocessor_ ? &*preprocessor_ : nullptr;
     OrderedStream<Prepared> stream(
@@ -176,7 +178,7 @@ class Preprocessing {
     }
   }
 
-  int finish(ImageRun& run) {
+  int finish(ImageRun& run) override {
     output_->finish();
     run.progress().finish(options_.output.string() + ": " + output_->summary());
     return 0;
@@ -195,15 +197,12 @@ int preprocess(const PreprocessOptions& options) {
                                 ResultFormat::png};
   const ResultFormat format = result_format(options.output, kFormats);
   Preprocessing work(options, format);
-  check_output_place(options.output);
-  return run_inputs(
-      {.name = "preprocess",
-       .common = options.common,
-       .inputs = options.inputs,
-       .shard = options.shard,
-       .writes = {options.output}},
-      [&](ImageRun& run) { return work.load(run); }, [&](ImageRun& run) { work.work(run); },
-      [&](ImageRun& run) { return work.finish(run); });
+  return run_images({.name = "preprocess",
+                     .common = options.common,
+                     .inputs = options.inputs,
+                     .shard = options.shard,
+                     .files = {options.output}},
+                    work);
 }
 
 }  // namespace

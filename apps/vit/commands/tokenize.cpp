@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/options.h"
@@ -13,6 +12,7 @@
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/run/progress.h"
+#include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 #include "vit/text/tokenizer.h"
 

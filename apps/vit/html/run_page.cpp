@@ -8,7 +8,6 @@
 
 #include "apps/vit/options/data_dir.h"
 #include "apps/vit/options/option_values.h"
-#include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/text_format.h"
 #include "vit/base/check.h"
 
@@ -35,14 +34,6 @@ Option html_option(std::filesystem::path& path) {
           .type_name = "FILE",
           .help = "Also write the results as one HTML page with thumbnails, which can be filtered and sorted",
           .target = text_target(path)};
-}
-
-void check_html(const std::filesystem::path& path, std::span<const Input> inputs,
-                const CommonOptions& options) {
-  if (path.empty()) return;
-  check_output_place(path);
-  check_no_input(path, inputs);
-  check_no_weights(path, options);
 }
 
 void add_pictures(HtmlPage& page, std::span<const Input> inputs, const CommonOptions& options) {

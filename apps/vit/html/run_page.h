@@ -19,11 +19,6 @@ std::string count_of(std::size_t count, const std::string& noun);
 
 /// --html FILE
 Option html_option(std::filesystem::path& path);
-/// Throws UsageError if the page would replace an input or weights, Error if it cannot be written. Does
-/// nothing for "".
-void check_html(const std::filesystem::path& path, std::span<const Input> inputs,
-                const CommonOptions& options);
-
 /// Gives every item of the page the thumbnail, the link and, if it has no note, the size of the image with
 /// its name: one of `inputs`, or of an earlier run.
 void add_pictures(HtmlPage& page, std::span<const Input> inputs, const CommonOptions& options);

@@ -239,8 +239,7 @@ void read_list(std::istream& standard_input, InputList& list) {
   }
 }
 
-}  // namespace
-
+/// Removes duplicates and keeps the first.
 void take_once(InputList& list) {
   struct Place {
     dev_t device = 0;
@@ -272,6 +271,8 @@ void take_once(InputList& list) {
   list.notes.push_back(
       {example, text("was already reached by another path or link", others, "; each is used once")});
 }
+
+}  // namespace
 
 std::size_t Shard::begin(std::size_t size) const {
   return size / count * index + std::min(size % count, index);
@@ -358,6 +359,12 @@ InputList list_inputs(std::span<const std::string> arguments, std::istream& stan
     }
     read_list(standard_input, list);
   }
+  return list;
+}
+
+InputList list_once(std::span<const std::string> arguments, std::istream& standard_input) {
+  InputList list = list_inputs(arguments, standard_input);
+  take_once(list);
   return list;
 }
 

@@ -51,9 +51,9 @@ struct InputList {
 /// `standard_input`, one per line.
 InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input);
 
-/// Removes duplicates and keeps the first: the same file reached by several paths, or the same image in
-/// it. Those left out are counted in the notes.
-void take_once(InputList& list);
+/// list_inputs() without duplicates, of which the first is kept: the same file reached by several paths, or
+/// the same image in it. Those left out are counted in the notes.
+InputList list_once(std::span<const std::string> arguments, std::istream& standard_input);
 
 /// The part of a run that one of several processes computes.
 struct Shard {

@@ -384,13 +384,15 @@ void check_has_weights(const CommonOptions& options) {
     fail_usage("--architecture is the architecture of a weight file: give --model");
 }
 
-void check_no_weights(const std::filesystem::path& output, const CommonOptions& options) {
-  std::error_code error;
-  if (!std::filesystem::exists(output, error)) return;
-  if (options.is_architecture_alone()) return;
-  for (const std::filesystem::path& file : weight_files(model_path(options))) {
-    if (std::filesystem::equivalent(file, output, error))
-      fail_usage("--output: ", output.string(), " is a weight file of the model; name another file");
+void check_no_weights(std::span<const std::filesystem::path> outputs,
+                      std::span<const std::filesystem::path> weights) {
+  std::error_code error;  // no such file
+  for (const std::filesystem::path& output : outputs) {
+    if (output.empty() || !std::filesystem::exists(output, error)) continue;
+    for (const std::filesystem::path& file : weights) {
+      if (std::filesystem::equivalent(file, output, error))
+        fail_usage("--output: ", output.string(), " is a weight file of the model; name another file");
+    }
   }
 }
 
@@ -422,10 +424,6 @@ void confine(const CommonOptions& options, std::span<const Input> inputs,
   enter_sandbox(rules);
 }
 
-std::shared_ptr<const Model> load_model(const CommonOptions& options) {
-  return Model::load(model_path(options), options.model_options);
-}
-
 TextOptions text_options(const CommonOptions& options) {
   const ModelOptions& model = options.model_options;
   return {.architecture = model.architecture,
@@ -433,6 +431,21 @@ TextOptions text_options(const CommonOptions& options) {
           .library = options.library,
           .kernels = model.kernels,
           .precision = model.precision};
+}
+
+std::shared_ptr<const Model> load_model(const CommonOptions& options) {
+  check_has_weights(options);
+  return Model::load(model_path(options), options.model_options);
+}
+
+std::shared_ptr<const TextTower> load_text_tower(const CommonOptions& options) {
+  check_has_weights(options);
+  return TextTower::load(model_path(options), text_options(options));
+}
+
+ImageAndText load_both_towers(const CommonOptions& options) {
+  check_has_weights(options);
+  return ImageAndText::load(model_path(options), options.model_options, text_options(options));
 }
 
 }  // namespace vit::app

@@ -1,12 +1,13 @@
 #include "apps/vit/run/run_images.h"
 
-#include <algorithm>
+#include <array>
 #include <iostream>
 #include <system_error>
-#include <utility>
 
 #include "apps/vit/inputs/clips.h"
+#include "apps/vit/inputs/video_frames.h"
 #include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/output_file.h"
 #include "apps/vit/run/interrupt.h"
 
 namespace vit::app {
@@ -18,52 +19,125 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
 }
 
 InputList list_of(const ImageJob& job) {
-  const bool are_clips = job.common.model_options.clip_frames > 0;
-  InputList list = job.list    ? job.list()
-                   : are_clips ? list_clips(job.inputs)
-                               : list_inputs(job.inputs, std::cin);
-  for (const std::filesystem::path& path : job.writes) {
+  InputList list = job.list                                   ? job.list()
+                   : job.common.model_options.clip_frames > 0 ? list_clips(job.inputs)
+                                                              : list_inputs(job.inputs, std::cin);
+  if (job.shard) take_shard(list, *job.shard);
+  return list;
+}
+
+/// The files and folders that a run writes; "" stands for none.
+std::vector<std::filesystem::path> outputs_of(const ImageJob& job) {
+  std::vector<std::filesystem::path> all = job.files;
+  all.insert(all.end(), job.writes.begin(), job.writes.end());
+  return all;
+}
+
+/// Throws UsageError if an output would replace a file that the run reads.
+void check_replaces_nothing(std::span<const std::filesystem::path> outputs, const ImageJob& job,
+                            std::span<const Input> inputs) {
+  for (const std::filesystem::path& path : outputs) {
     if (path.empty()) continue;
-    check_no_input(path, list.inputs);
-    check_no_weights(path, job.common);
+    check_no_input(path, inputs);
     for (const std::filesystem::path& other : job.reads) {
       if (!other.empty() && is_same_file(path, other))
         fail_usage("--output: ", path.string(), " is read by this run; name another file");
     }
   }
-  if (job.shard) take_shard(list, *job.shard);
-  return list;
 }
 
 }  // namespace
 
-int run_inputs(const ImageJob& job, const PrepareRun& prepare, const std::function<void(ImageRun&)>& work,
-               const FinishRun& finish) {
-  InputList list = list_of(job);
-  confine(job.common, list.inputs, job.reads, job.writes);
-  ImageRun run(job.name, job.common, std::move(list));
-  if (!prepare(run)) return interrupted_exit_code();
-  run.start(job.digests);
-  work(run);
-  const int code = finish(run);
-  return std::max(code, run.finish());
+int run_images(const ImageJob& job, ImageWork& work) {
+  for (const std::filesystem::path& file : job.files) {
+    if (!file.empty()) check_output_place(file);
+  }
+  ImageRun run(job, list_of(job));
+  const std::vector<std::filesystem::path> outputs = outputs_of(job);
+  check_replaces_nothing(outputs, job, run.inputs());
+  confine(job.common, run.inputs(), job.reads, outputs);
+  const std::optional<Request> request = work.load(run);
+  if (!request) return interrupted_exit_code();
+  if (run.model_) check_no_weights(outputs, run.model_->report().files);
+  run.start();
+  work.run_inputs(run, *request);
+  const int code = work.finish(run);
+  run.progress_->finish("");
+  return std::max(code, exit_code(*run.progress_));
 }
 
-int run_images(const ImageJob& job, const MakeRequest& make_request, const ConsumeInput& consume,
-               const FinishRun& finish) {
-  Request request;
-  const auto prepare = [&](ImageRun& run) {
-    check_has_weights(job.common);
-    std::optional<Request> found = make_request(run);
-    if (found) request = std::move(*found);
-    return found.has_value();
+void ImageWork::run_inputs(ImageRun& run, const Request& request) {
+  run.for_each(request, [&](const StreamedImage& image) {
+    return image.outputs ? add(run, image) : add_failed(run, image);
+  });
+}
+
+const std::shared_ptr<const Model>& ImageRun::load() {
+  if (!model_) model_ = load_model(job_.common);
+  return model_;
+}
+
+void ImageRun::start() {
+  if (model_) check_preprocessing(list_.inputs, *model_);
+  hold_interrupts();
+  reader_.emplace(list_.inputs, job_.digests);
+  if (model_) session_.emplace(model_, job_.common.session);
+  if (model_ && model_->has_preprocess_config()) reader_->set_preprocessor(&session_->preprocessor());
+  progress_.emplace(job_.name, list_.inputs.size() + list_.failures.size(), job_.common.progress_mode());
+  if (!job_.common.quiet) {
+    progress_->clear();
+    for (const InputFailure& note : list_.notes) print_failure(note.name, note.cause);
+  }
+  for (const InputFailure& failure : list_.failures) progress_->add_failed(failure.name, failure.cause);
+}
+
+void ImageRun::for_each(const Request& request,
+                        const std::function<std::string(const StreamedImage&)>& consume) {
+  const auto source = [this](std::size_t index) { return reader_->source(index); };
+  const auto take = [&](StreamedImage image) {
+    // the stream knows the pixels of a frame only
+    if (const Input& input = list_.inputs[image.index]; input.video) image.size = input.video->frame_size();
+    const std::string failure = consume(image);
+    if (failure.empty()) {
+      progress_->add_done(1);
+    } else {
+      progress_->add_failed(list_.inputs[image.index].name, failure);
+    }
   };
-  const auto work = [&](ImageRun& run) {
-    run.for_each_input(request, [&](const StreamedImage& image) {
-      return image.outputs || job.takes_failures ? consume(run, image) : image.failure;
-    });
-  };
-  return run_inputs(job, prepare, work, finish);
+  // inputs refused before the run count for the bar, but not for the stream
+  const auto num_refused = static_cast<double>(progress_->num_failed());
+  const auto show = [&](double done, std::size_t) { progress_->show_partial(num_refused + done); };
+  for_each_image(*session_, list_.inputs.size(), source, request, take,
+                 {.on_progress = show, .is_cancelled = interrupted});
+}
+
+void ImageRun::run_example(const Request& request, const std::function<void(const ImageOutputs&)>& consume) {
+  const ModelConfig& config = model_->config();
+  const SessionOptions& options = job_.common.session;
+  Session session(model_, {.threads = options.threads, .input_size = options.input_size});
+  BatchOutputs results;
+  if (const std::size_t clip_frames = job_.common.model_options.clip_frames; clip_frames > 0) {
+    const Image frame(config.image_height, config.image_width);
+    const std::vector<ImageView> frames(clip_frames, frame.view());
+    const Tensor<float> clip = session.preprocessor().run_clip(frames);
+    session.run_pixels(std::array{clip.view()}, request, results);
+  } else if (model_->has_preprocess_config()) {
+    const Image image(config.image_height, config.image_width);
+    session.run(std::array{image.view()}, request, results);
+  } else {
+    const Tensor<float> pixels(Shape{config.num_channels, config.image_height, config.image_width});
+    session.run_pixels(std::array{pixels.view()}, request, results);
+  }
+  consume(results[0]);
+}
+
+void check_preprocessing(std::span<const Input> inputs, const Model& model) {
+  if (are_images(inputs)) model.require_preprocess_config();
+}
+
+int exit_code(const Progress& progress) {
+  if (interrupted()) return interrupted_exit_code();
+  return progress.num_failed() > 0 ? 1 : 0;
 }
 
 }  // namespace vit::app

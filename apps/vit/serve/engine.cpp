@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "apps/vit/run/image_run.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/towers/batch_plan.h"

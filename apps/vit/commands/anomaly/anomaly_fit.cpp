@@ -62,8 +62,7 @@ std::size_t remove_known(InputList& list, const AnomalyModel& bank) {
 /// Runs the rotated forms of each image too.
 class Rotations {
  public:
-  explicit Rotations(const ImageRun& run, const CommonOptions& options)
-      : session_(run.model_pointer(), options.session) {}
+  explicit Rotations(ImageRun& run, const CommonOptions& options) : session_(run.load(), options.session) {}
 
   void add_to(AnomalyBuilder& builder, const Input& input) {
     if (input.pixels) return;  // prepared pixels are what they are
@@ -132,8 +131,7 @@ double unseen_share(const Preprocessor& preprocessor, ImageSize size) {
                      static_cast<double>(size.height));
 }
 
-/// The state of a run.
-class Fitting {
+class Fitting : public ImageWork {
  public:
   explicit Fitting(AnomalyCommandOptions& options) : options_(options) {
     std::error_code error;
@@ -148,7 +146,7 @@ class Fitting {
     return list;
   }
 
-  Request load(ImageRun& run) {
+  std::optional<Request> load(ImageRun& run) override {
     const Model& model = *run.load();
     const InputSize& size = options_.common.session.input_size;
     const int threads = options_.common.session.threads;
@@ -158,7 +156,7 @@ class Fitting {
     return builder_->request();
   }
 
-  std::string add(ImageRun& run, const StreamedImage& image) {
+  std::string add(ImageRun& run, const StreamedImage& image) override {
     const Input& input = run.inputs()[image.index];
     return failure_of([&] {
       builder_->add(*image.outputs, input.name);
@@ -167,7 +165,7 @@ class Fitting {
     });
   }
 
-  int finish(ImageRun& run) {
+  int finish(ImageRun& run) override {
     run.progress().finish("");
     const bool has_only_bad = builder_->num_images() == 0 && run.progress().num_failed() > 0;
     if (interrupted() || has_only_bad) return 0;
@@ -203,16 +201,12 @@ class Fitting {
 int fit_anomalies(AnomalyCommandOptions& options) {
   constexpr std::array kBankFormats{ResultFormat::safetensors};
   result_format(options.output, kBankFormats);
-  check_output_place(options.output);
   Fitting work(options);
-  return run_images(
-      {.name = "anomaly fit",
-       .common = options.common,
-       .list = [&] { return work.list(); },
-       .writes = {options.output}},
-      [&](ImageRun& run) { return work.load(run); },
-      [&](ImageRun& run, const StreamedImage& image) { return work.add(run, image); },
-      [&](ImageRun& run) { return work.finish(run); });
+  return run_images({.name = "anomaly fit",
+                     .common = options.common,
+                     .list = [&] { return work.list(); },
+                     .files = {options.output}},
+                    work);
 }
 
 }  // namespace vit::app

@@ -97,56 +97,60 @@ DenseRun::DenseRun(DenseJob job) : job_(std::move(job)) {
   if (options.resume && !options.writes_folder()) fail_usage("--resume continues --output FOLDER/");
   if (options.raw && options.writes_folder())
     fail_usage("--raw goes with an output of arrays, .safetensors or .npz");
-  if (has_page()) check_output_place(options.html);
 }
 
-int DenseRun::run(const Prepare& prepare_command, const Consume& consume) {
-  const auto make_request = [&](ImageRun& run) {
-    std::optional<Request> request;
-    if (prepare(run, prepare_command)) request.emplace().set_maps();
-    return request;
-  };
-  const auto take = [&](ImageRun& run, const StreamedImage& image) {
-    Line line;
-    const std::string failure = failure_of([&] { line = consume(image, run.inputs()[image.index]); });
-    if (!failure.empty() || !line.failure.empty()) return failure + line.failure;
-    run.progress().clear();
-    print_result(line.text);
-    return std::string();
-  };
-  return run_images(image_job(), make_request, take, [&](ImageRun& run) { return finish(run); });
+int DenseRun::run(const Prepare& prepare, const Consume& consume) {
+  prepare_ = prepare;
+  consume_ = consume;
+  return run_job();
 }
 
-int DenseRun::run_by(const Prepare& prepare_command, const std::function<void(ImageRun&)>& work) {
-  const auto prepare_run = [&](ImageRun& run) {
-    check_has_weights(job_.options.common);
-    return prepare(run, prepare_command);
-  };
-  return run_inputs(image_job(), prepare_run, work, [&](ImageRun& run) { return finish(run); });
+int DenseRun::run_by(const Prepare& prepare, const std::function<void(ImageRun&)>& work) {
+  prepare_ = prepare;
+  work_ = work;
+  return run_job();
 }
 
-ImageJob DenseRun::image_job() const {
+int DenseRun::run_job() {
   const DenseRunOptions& options = job_.options;
   std::vector<std::filesystem::path> reads = job_.reads;
   reads.push_back(options.common.model_options.dense.head);
-  return {.name = job_.name,
-          .common = options.common,
-          .inputs = options.inputs,
-          .reads = std::move(reads),
-          .writes = {options.output, options.html}};
+  return run_images({.name = job_.name,
+                     .common = options.common,
+                     .inputs = options.inputs,
+                     .reads = std::move(reads),
+                     .files = {options.html},
+                     .writes = {options.output}},
+                    *this);
 }
 
-bool DenseRun::prepare(ImageRun& run, const Prepare& prepare_command) {
+std::optional<Request> DenseRun::load(ImageRun& run) {
   run_ = &run;
   run.load();
   check_gives(job_.name, model(), job_.needed);
   choose_formats();
-  if (!prepare_command()) return false;
+  if (!prepare_()) return std::nullopt;
   hold_interrupts();  // from here on there are incomplete files
   take_inputs(run.list());
   open_output();
   skip_done(run.list());
-  return true;
+  Request request;
+  request.set_maps();
+  return request;
+}
+
+void DenseRun::run_inputs(ImageRun& run, const Request& request) {
+  if (work_) return work_(run);
+  ImageWork::run_inputs(run, request);
+}
+
+std::string DenseRun::add(ImageRun& run, const StreamedImage& image) {
+  Line line;
+  const std::string failure = failure_of([&] { line = consume_(image, run.inputs()[image.index]); });
+  if (!failure.empty() || !line.failure.empty()) return failure + line.failure;
+  run.progress().clear();
+  print_result(line.text);
+  return "";
 }
 
 void DenseRun::choose_formats() {

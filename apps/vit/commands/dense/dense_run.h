@@ -59,7 +59,7 @@ struct DenseJob {
   std::vector<std::filesystem::path> reads{};  // besides inputs and model
 };
 
-class DenseRun {
+class DenseRun : private ImageWork {
  public:
   /// Throws UsageError for options that contradict each other.
   explicit DenseRun(DenseJob job);
@@ -103,17 +103,22 @@ class DenseRun {
   void add_to_page(const Input& input, PageItem item, const Image& picture);
 
  private:
-  ImageJob image_job() const;
-  bool prepare(ImageRun& run, const Prepare& prepare);
+  std::optional<Request> load(ImageRun& run) override;
+  void run_inputs(ImageRun& run, const Request& request) override;
+  std::string add(ImageRun& run, const StreamedImage& image) override;
+  int finish(ImageRun& run) override;
+  int run_job();
   void choose_formats();
   void take_inputs(InputList& list);
   void open_output();
   /// Throws UsageError if a result would replace the file of an input.
   void check_inputs_stay(std::span<const std::string> endings) const;
   void skip_done(InputList& list);
-  int finish(ImageRun& run);
 
   const DenseJob job_;
+  Prepare prepare_;
+  Consume consume_;  // or, of run_by():
+  std::function<void(ImageRun&)> work_;
   ImageRun* run_ = nullptr;         // while run() runs
   std::size_t first_index_ = 0;     // place of the first input in the whole run
   std::vector<MapFormat> formats_;  // that are written

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "apps/vit/classes/labels.h"
-#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/dense/dense_run.h"
 #include "apps/vit/inputs/texts.h"
@@ -19,6 +18,7 @@
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/outputs/text_format.h"
+#include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 #include "vit/boxes.h"
 
@@ -153,8 +153,7 @@ std::optional<BoxClasses> load_box_classes(const DetectOptions& options, const M
   std::vector<std::string> names = read_class_names(options.texts),
                            templates = read_templates(options.templates);
   if (templates.empty()) templates.emplace_back(kPlainTemplate);
-  TextEncoder encoder(TextTower::load(model_path(common), text_options(common)),
-                      {.threads = common.session.threads});
+  TextEncoder encoder(load_text_tower(common), {.threads = common.session.threads});
   std::optional<ClassVectors> vectors = encode_classes(encoder, std::move(names), templates, common);
   if (!vectors) return std::nullopt;
   return BoxClasses(model, std::move(*vectors));

@@ -223,7 +223,7 @@ class PoseRun {
     DecodeOptions decoding;
     if (images.model().has_preprocess_config()) decoding = images.preprocessor().decode_options();
     shared_ = std::make_unique<SharedImages>(run_.inputs(), decoding);
-    Session session(images.model_pointer(), options_.run.common.session);
+    Session session(images.load(), options_.run.common.session);
     Request request;
     request.set_maps();
     const auto take = [&](const StreamedImage& crop) { add(images, crop); };

@@ -184,13 +184,12 @@ std::string as_text(const ordered_json& result) {
   return out;
 }
 
-/// What a run has loaded and counted.
-class Evaluation {
+class Evaluation : public ImageWork {
  public:
   explicit Evaluation(const EvaluateOptions& options) : options_(options) {}
 
   /// Loads the classes, then the images: folders are matched with the names of the classes.
-  std::optional<Request> load(ImageRun& run) {
+  std::optional<Request> load(ImageRun& run) override {
     classes_ = load_classes(options_.common, options_.classes);
     if (!classes_) return std::nullopt;
     const Classifier& classifier = classes_->classifier;
@@ -205,14 +204,14 @@ class Evaluation {
     return classifier.request();
   }
 
-  std::string add(const StreamedImage& image) {
+  std::string add(ImageRun&, const StreamedImage& image) override {
     classes_->classifier.values(*image.outputs, values_);
     std::string defect = defect_of(values_);
     if (defect.empty()) confusion_.add(truth_[image.index], top_predictions(values_, 5));
     return defect;
   }
 
-  int finish(ImageRun& run) {
+  int finish(ImageRun& run) override {
     run.progress().finish("");
     VIT_CHECK(confusion_.num_images() > 0 || interrupted(), "evaluate", options_.folder.string(),
               ": no image could be evaluated");
@@ -263,14 +262,11 @@ int evaluate(const EvaluateOptions& options) {
   Evaluation work(options);
   std::vector<fs::path> reads = options.classes.files();
   reads.push_back(options.folder);
-  return run_images(
-      {.name = "evaluate",
-       .common = options.common,
-       .list = [] { return InputList(); },  // listed when the classes are known
-       .reads = std::move(reads)},
-      [&](ImageRun& run) { return work.load(run); },
-      [&](ImageRun&, const StreamedImage& image) { return work.add(image); },
-      [&](ImageRun& run) { return work.finish(run); });
+  return run_images({.name = "evaluate",
+                     .common = options.common,
+                     .list = [] { return InputList(); },  // listed when the classes are known
+                     .reads = std::move(reads)},
+                    work);
 }
 
 }  // namespace

@@ -143,45 +143,65 @@ ordered_json json_of(Scores& found, const AnomalyEvaluation& evaluation, const A
   return result;
 }
 
-}  // namespace
+class AnomalyScoring : public ImageWork {
+ public:
+  AnomalyScoring(const AnomalyEvaluation& evaluation, CommonOptions& common)
+      : evaluation_(evaluation),
+        threads_(common.session.threads),
+        bank_(load_bank(evaluation.bank, common)),
+        set_(read_test_set(evaluation.folder)) {}
 
-int evaluate_anomaly(const AnomalyEvaluation& evaluation, CommonOptions common) {
-  const AnomalyModel bank = load_bank(evaluation.bank, common);
-  TestSet set = read_test_set(evaluation.folder);
-  Scores found;
-  const auto add = [&](ImageRun& run, const StreamedImage& image) {
+  InputList take_list() { return std::move(set_.list); }
+  const std::filesystem::path& masks() const { return set_.masks; }
+
+  std::optional<Request> load(ImageRun& run) override { return bank_.request(*run.load()); }
+
+  std::string add(ImageRun& run, const StreamedImage& image) override {
     return failure_of([&] {
-      const AnomalyResult result = bank.score(*image.outputs, common.session.threads);
-      const bool is_defective = set.kinds[image.index] != kGood;
-      if (!set.masks.empty()) {
+      const AnomalyResult result = bank_.score(*image.outputs, threads_);
+      const bool is_defective = set_.kinds[image.index] != kGood;
+      if (!set_.masks.empty()) {
         const Tensor<float> map =
             anomaly_map(result.distances, image.size, run.preprocessor().source_map(image.size),
                         run.model().config().patch_size, kSigma);
         Tensor<std::uint8_t> mask;
         if (is_defective)
-          mask = read_mask(set.mask_of(run.inputs()[image.index], set.kinds[image.index]), image.size);
-        found.pixels.add(map, mask);
+          mask = read_mask(set_.mask_of(run.inputs()[image.index], set_.kinds[image.index]), image.size);
+        found_.pixels.add(map, mask);
       }
-      found.scores.push_back(result.score);
-      found.is_defective.push_back(is_defective);
-      found.kinds.push_back(set.kinds[image.index]);
+      found_.scores.push_back(result.score);
+      found_.is_defective.push_back(is_defective);
+      found_.kinds.push_back(set_.kinds[image.index]);
     });
-  };
-  const auto finish = [&](ImageRun& run) {
+  }
+
+  int finish(ImageRun& run) override {
     run.progress().finish("");
     if (interrupted()) return 0;
-    const ordered_json result = json_of(found, evaluation, bank, run.progress());
-    print_result(evaluation.as_json
+    const ordered_json result = json_of(found_, evaluation_, bank_, run.progress());
+    print_result(evaluation_.as_json
                      ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
                      : as_text(result));
     return 0;
-  };
-  return run_images(
-      {.name = "evaluate",
-       .common = common,
-       .list = [&] { return std::move(set.list); },
-       .reads = {evaluation.bank, set.masks}},
-      [&](ImageRun& run) { return bank.request(*run.load()); }, add, finish);
+  }
+
+ private:
+  const AnomalyEvaluation& evaluation_;
+  const int threads_;
+  const AnomalyModel bank_;
+  TestSet set_;
+  Scores found_;
+};
+
+}  // namespace
+
+int evaluate_anomaly(const AnomalyEvaluation& evaluation, CommonOptions common) {
+  AnomalyScoring work(evaluation, common);
+  return run_images({.name = "evaluate",
+                     .common = common,
+                     .list = [&] { return work.take_list(); },
+                     .reads = {evaluation.bank, work.masks()}},
+                    work);
 }
 
 }  // namespace vit::app

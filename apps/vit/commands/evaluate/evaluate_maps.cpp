@@ -18,8 +18,8 @@
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/dense.h"
 #include "vit/io/json.h"
@@ -341,31 +341,55 @@ class SegmentEvaluation {
   std::size_t count_ = 0;
 };
 
+/// A run of a Task, which compares the maps of one image after the other.
 template <typename Task>
-int run_task(const MapEvaluation& evaluation, CommonOptions& common) {
+class MapComparison : public ImageWork {
+ public:
+  explicit MapComparison(const MapEvaluation& evaluation, int threads)
+      : evaluation_(evaluation), threads_(threads) {}
+
+  std::optional<Request> load(ImageRun& run) override {
+    names_ = result_names(run.inputs());
+    task_.emplace(evaluation_, *run.load());
+    Request request;
+    request.set_maps();
+    return request;
+  }
+
+  std::string add(ImageRun& run, const StreamedImage& image) override {
+    return failure_of([&] { task_->add(image, names_[image.index], run.preprocessor(), threads_); });
+  }
+
+  int finish(ImageRun& run) override {
+    run.progress().finish("");
+    if (interrupted()) return 0;
+    VIT_CHECK(task_->count() > 0, "evaluate", evaluation_.folder.string(), ": no image could be evaluated");
+    ordered_json result = task_->result();
+    result["failed"] = run.progress().num_failed();
+    result["seconds"] = run.progress().seconds();
+    print_result(evaluation_.as_json
+                     ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
+                     : Task::as_text(result));
+    return 0;
+  }
+
+ private:
+  const MapEvaluation& evaluation_;
+  const int threads_;
+  std::vector<fs::path> names_;
+  std::optional<Task> task_;
+};
+
+template <typename Task>
+int run_task(const MapEvaluation& evaluation, const CommonOptions& common) {
+  MapComparison<Task> work(evaluation, common.session.threads);
   const std::vector<std::string> folder{evaluation.folder.string()};
   std::istringstream none;
-  InputList list = list_inputs(folder, none);
-  const std::vector<fs::path> names = result_names(list.inputs);
-  confine(common, list.inputs, {evaluation.truth, common.model_options.dense.head}, {});
-  ImageRun run("evaluate", common);
-  Task task(evaluation, *run.load());
-  run.start(std::move(list));
-  Request request;
-  request.set_maps();
-  run.for_each_sized(request, [&](const StreamedImage& image) {
-    return failure_of(
-        [&] { task.add(image, names[image.index], run.preprocessor(), common.session.threads); });
-  });
-  run.progress().finish("");
-  if (interrupted()) return exit_code(run.progress());
-  VIT_CHECK(task.count() > 0, "evaluate", evaluation.folder.string(), ": no image could be evaluated");
-  ordered_json result = task.result();
-  result["failed"] = run.progress().num_failed();
-  result["seconds"] = run.progress().seconds();
-  print_result(evaluation.as_json ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
-                                  : Task::as_text(result));
-  return exit_code(run.progress());
+  return run_images({.name = "evaluate",
+                     .common = common,
+                     .list = [&] { return list_inputs(folder, none); },
+                     .reads = {evaluation.truth, common.model_options.dense.head}},
+                    work);
 }
 
 }  // namespace

@@ -65,6 +65,55 @@ std::string scales_text(const ordered_json& result) {
   return out;
 }
 
+class ScaleComparison : public ImageWork {
+ public:
+  ScaleComparison(const ScaleOptions& options, const CommonOptions& common)
+      : options_(options), common_(common) {}
+
+  std::optional<Request> load(ImageRun& run) override {
+    const std::shared_ptr<const Model>& model = run.load();
+    if (interrupted()) return std::nullopt;
+    for (const std::size_t size : options_.sizes) {
+      SessionOptions session = common_.session;
+      session.input_size = {.kind = InputSize::Kind::fixed, .height = size, .width = size};
+      scales_.push_back({.size = size, .session = Session(model, session)});
+    }
+    for (const std::string& image : images_below(options_.folder, run.list()))
+      run.list().inputs.push_back({.name = image, .path = image, .pixels = nullptr});
+    return request_;
+  }
+
+  std::string add(ImageRun& run, const StreamedImage& image) override {
+    const ImageOutputs& trained = *image.outputs;
+    if (!are_finite(trained.tokens().flat())) return "the features are not finite";
+    const Image decoded = scales_.front().session.decode(run.inputs()[image.index].path);
+    for (Scale& scale : scales_) {
+      scale.session.run(decoded, request_, outputs_);
+      scale.grid = outputs_.grid();
+      scale.consistency.add(trained.patches(), outputs_[0].patches());
+    }
+    ++images_;
+    return "";
+  }
+
+  int finish(ImageRun& run) override {
+    run.progress().finish("");
+    VIT_CHECK(images_ > 0 || interrupted(), "evaluate", options_.folder.string(),
+              ": no image could be evaluated");
+    const ordered_json result = result_json(scales_, run, images_, run.progress().num_failed());
+    print_result(options_.as_json ? result.dump() + "\n" : scales_text(result));
+    return 0;
+  }
+
+ private:
+  const ScaleOptions& options_;
+  const CommonOptions& common_;
+  const Request request_{Output::tokens};
+  std::vector<Scale> scales_;
+  std::size_t images_ = 0;
+  Outputs outputs_;
+};
+
 }  // namespace
 
 std::vector<std::size_t> parse_sizes(const std::string& list) {
@@ -78,47 +127,12 @@ std::vector<std::size_t> parse_sizes(const std::string& list) {
 }
 
 int evaluate_scales(const ScaleOptions& options, const CommonOptions& common) {
-  const Request request{Output::tokens};
-  std::vector<Scale> scales;
-  std::size_t images = 0;
-  Outputs outputs;
-  const auto load = [&](ImageRun& run) -> std::optional<Request> {
-    run.load();
-    if (interrupted()) return std::nullopt;
-    for (const std::size_t size : options.sizes) {
-      SessionOptions session = common.session;
-      session.input_size = {.kind = InputSize::Kind::fixed, .height = size, .width = size};
-      scales.push_back({.size = size, .session = Session(run.load(), session)});
-    }
-    for (const std::string& image : images_below(options.folder, run.list()))
-      run.list().inputs.push_back({.name = image, .path = image, .pixels = nullptr});
-    return request;
-  };
-  const auto add = [&](ImageRun& run, const StreamedImage& image) -> std::string {
-    const ImageOutputs& trained = *image.outputs;
-    if (!are_finite(trained.tokens().flat())) return "the features are not finite";
-    const Image decoded = scales.front().session.decode(run.inputs()[image.index].path);
-    for (Scale& scale : scales) {
-      scale.session.run(decoded, request, outputs);
-      scale.grid = outputs.grid();
-      scale.consistency.add(trained.patches(), outputs[0].patches());
-    }
-    ++images;
-    return "";
-  };
-  const auto finish = [&](ImageRun& run) {
-    run.progress().finish("");
-    VIT_CHECK(images > 0 || interrupted(), "evaluate", options.folder.string(),
-              ": no image could be evaluated");
-    const ordered_json result = result_json(scales, run, images, run.progress().num_failed());
-    print_result(options.as_json ? result.dump() + "\n" : scales_text(result));
-    return 0;
-  };
+  ScaleComparison work(options, common);
   return run_images({.name = "evaluate",
                      .common = common,
                      .list = [] { return InputList(); },  // listed when the process is confined
                      .reads = {options.folder}},
-                    load, add, finish);
+                    work);
 }
 
 }  // namespace vit::app

@@ -97,24 +97,6 @@ PageSection page_section(const Group& group, std::size_t number) {
   return section;
 }
 
-/// Embeds images; returns the exit code.
-int embed_collection(const DuplicatesOptions& options, Collection& out) {
-  InputList list = list_inputs(options.inputs, std::cin);
-  check_html(options.html, list.inputs, options.common);
-  take_once(list);
-  confine(options.common, list.inputs, {}, {options.html});
-  ImageRun run("duplicates", options.common);
-  const VectorFeature feature(options.features, run.model().config());
-  // of all inputs; memory that no vector is written to is not taken
-  out.numbers = Tensor<float>(Shape{list.inputs.size(), feature.dim(run.model().config())});
-  run.start(std::move(list));
-  embed_all(run, feature, [&](std::size_t, const IndexedFile& file, std::vector<float> vector) {
-    std::ranges::copy(vector, out.numbers.view().row(out.files.size()));
-    out.files.push_back(file);
-  });
-  return run.finish();
-}
-
 /// Vectors of an index; normalized again if the index rounds them.
 Collection read_collection(IndexContents contents) {
   Collection out{.files = {}, .numbers = contents.vectors.read_all()};
@@ -124,24 +106,15 @@ Collection read_collection(IndexContents contents) {
   return out;
 }
 
-int duplicates(DuplicatesOptions options) {
-  Collection collection;
-  int code = 0;
-  if (options.inputs.size() == 1 && is_index_folder(options.inputs.front())) {
-    check_html(options.html, {}, options.common);
-    IndexContents contents = read_index_folder(options.inputs.front(), index_trust(options.trusts_index));
-    options.common.model = contents.facts.model.model;  // shown on the page
-    collection = read_collection(std::move(contents));
-    confine_collection(options.common, {}, collection.files, options.html);
-  } else {
-    code = embed_collection(options, collection);
-  }
-  if (collection.files.empty()) return code;
+/// Prints the groups of a collection.
+void print_groups(const DuplicatesOptions& options, const CommonOptions& common,
+                  const Collection& collection) {
+  if (collection.files.empty()) return;
   HtmlPage page{.title = "vit duplicates", .facts = {}, .sections = {}};
   std::string out;
   std::size_t number = 0;
   for (std::vector<std::size_t>& members :
-       connected_components(collection.vectors(), options.threshold, options.common.session.threads)) {
+       connected_components(collection.vectors(), options.threshold, common.session.threads)) {
     const Group group = group_of(collection, std::move(members));
     out += options.format == PrintFormat::json ? as_json(group, number) : as_text(group, number);
     if (!options.html.empty()) page.sections.push_back(page_section(group, number));
@@ -150,12 +123,61 @@ int duplicates(DuplicatesOptions options) {
   if (number == 0 && options.format == PrintFormat::text)
     out = text("no groups among ", count_of(collection.files.size(), "image"), "\n");
   print_result(out);
-  if (!options.html.empty()) {
-    page.facts.push_back(
-        text(count_of(number, "group"), " among ", count_of(collection.files.size(), "image")));
-    write_run_page(options.html, std::move(page), {}, options.common);
+  if (options.html.empty()) return;
+  page.facts.push_back(
+      text(count_of(number, "group"), " among ", count_of(collection.files.size(), "image")));
+  write_run_page(options.html, std::move(page), {}, common);
+}
+
+/// Embeds the images whose groups are printed.
+class Duplicates : public IndexWork {
+ public:
+  explicit Duplicates(const DuplicatesOptions& options) : options_(options) {}
+
+  std::optional<Request> load(ImageRun& run) override {
+    const ModelConfig& config = run.load()->config();
+    feature_.emplace(options_.features, config);
+    // of all inputs; memory that no vector is written to is not taken
+    collection_.numbers = Tensor<float>(Shape{run.inputs().size(), feature_->dim(config)});
+    return feature_->output;
   }
-  return code;
+
+  int finish(ImageRun& run) override {
+    run.progress().finish("");
+    print_groups(options_, options_.common, collection_);
+    return 0;
+  }
+
+ private:
+  void take(std::size_t, const IndexedFile& file, std::vector<float> vector) override {
+    std::ranges::copy(vector, collection_.numbers.view().row(collection_.files.size()));
+    collection_.files.push_back(file);
+  }
+
+  const DuplicatesOptions& options_;
+  Collection collection_;
+};
+
+int duplicates_in_index(const DuplicatesOptions& options) {
+  if (!options.html.empty()) check_output_place(options.html);
+  IndexContents contents = read_index_folder(options.inputs.front(), index_trust(options.trusts_index));
+  CommonOptions common = options.common;
+  common.model = contents.facts.model.model;  // shown on the page
+  const Collection collection = read_collection(std::move(contents));
+  confine(common, {}, indexed_files(common, collection.files, options.html), {options.html});
+  print_groups(options, common, collection);
+  return 0;
+}
+
+int duplicates(const DuplicatesOptions& options) {
+  if (options.inputs.size() == 1 && is_index_folder(options.inputs.front()))
+    return duplicates_in_index(options);
+  Duplicates work(options);
+  return run_images({.name = "duplicates",
+                     .common = options.common,
+                     .list = [&] { return list_once(options.inputs, std::cin); },
+                     .files = {options.html}},
+                    work);
 }
 
 }  // namespace

@@ -140,101 +140,116 @@ class ExistingIndex {
   std::unordered_map<std::string_view, Place> by_name_;  // names of contents_ and partial_
 };
 
-/// The rows of the new index, in the order of the inputs; rows whose vector is still missing have no
-/// place.
-struct UpdatePlan {
-  std::vector<IndexRow> rows;
-  InputList missing;
-  std::vector<std::size_t> missing_rows;  // places of missing.inputs in `rows`
-};
-
-UpdatePlan plan_rows(InputList list, const ExistingIndex& existing) {
-  UpdatePlan plan;
-  plan.missing.failures = std::move(list.failures);
-  plan.missing.notes = std::move(list.notes);
-  for (Input& input : list.inputs) {
-    IndexRow row;
-    try {
-      row.file = describe_input(input);
-      row.place = existing.find(row.file);
-    } catch (const Error&) {
-      row.place = {};  // reported when it is read
-    }
-    if (row.place.store == Place::Store::none) {
-      plan.missing_rows.push_back(plan.rows.size());
-      plan.missing.inputs.push_back(std::move(input));
-    }
-    plan.rows.push_back(std::move(row));
-  }
-  return plan;
-}
-
 std::string loss_text(const IndexFacts& facts) {
   if (facts.largest_error == 0) return "vectors exact";
   if (facts.largest_error < 0) return "vectors compressed";
   return text("error of cosines at most ", static_cast<float>(facts.largest_error));
 }
 
-/// Replaces the index by `rows`, whose vectors are on disk; none of them is kept in memory.
-IndexFacts write_index(IndexWriter& writer, IndexFacts facts, std::span<const IndexRow> rows,
-                       std::span<const IndexedFile> files, const ExistingIndex& existing,
-                       const IndexSeal& seal) {
-  const StoredVectors old = existing.vectors(), fresh = writer.partial();
-  const std::size_t dim = facts.model.dim;
-  const auto read = [&](std::size_t first, std::span<float> out) {
-    for (std::size_t i = 0; i * dim < out.size(); ++i) {
-      const Place place = rows[first + i].place;
-      (place.store == Place::Store::index ? old : fresh).read(place.row, out.subspan(i * dim, dim));
+/// Embeds what the index lacks, and writes the index anew.
+class Indexing : public IndexWork {
+ public:
+  explicit Indexing(const IndexOptions& options) : options_(options) {}
+
+  std::optional<Request> load(ImageRun& run) override {
+    feature_.emplace(options_.features, run.load()->config());
+    facts_ = {.model = index_model(options_.common, run.model(), *feature_),
+              .type = options_.type,
+              .options = options_.common.given};
+    if (!plain_type(options_.type)) VectorIndex::check_type(options_.type, facts_.model.dim);
+    check_preprocessing(run.inputs(), run.model());
+    hold_interrupts();
+    writer_.emplace(options_.output);
+    existing_.emplace(options_.output, index_trust(options_.trusts_index), facts_.model, *writer_);
+    keep_missing(run.list());
+    num_new_ = run.inputs().size();
+    return feature_->output;
+  }
+
+  int finish(ImageRun& run) override {
+    run.progress().finish(finish_index(run.progress()));
+    return 0;
+  }
+
+ private:
+  /// Fills the rows of the new index, in the order of the inputs, and keeps those in the list whose vector is
+  /// still missing.
+  void keep_missing(InputList& list) {
+    std::vector<Input> missing;
+    for (Input& input : list.inputs) {
+      IndexRow row;
+      const std::string failure = failure_of([&] {
+        row.file = describe_input(input);
+        row.place = existing_->find(row.file);
+      });
+      if (!failure.empty()) row.place = {};  // reported when it is read
+      if (row.place.store == Place::Store::none) {
+        missing_rows_.push_back(rows_.size());
+        missing.push_back(std::move(input));
+      }
+      rows_.push_back(std::move(row));
     }
-  };
-  facts.largest_error = existing.stored_error();
-  return writer.commit(std::move(facts), files, read, seal);
-}
+    list.inputs = std::move(missing);
+    if (std::string dropped = existing_->dropped(rows_); !dropped.empty())
+      list.notes.push_back({options_.output.string(), std::move(dropped)});
+  }
+
+  void take(std::size_t index, const IndexedFile& file, std::vector<float> vector) override {
+    rows_[missing_rows_[index]] = {file, {Place::Store::partial, writer_->add_partial(file, vector)}};
+  }
+
+  /// Writes the index if all images are embedded and it has changed. Returns the summary.
+  std::string finish_index(const Progress& progress) {
+    const std::string name = options_.output.string();
+    if (interrupted()) return name + ": interrupted; run the same command again to resume";
+    std::erase_if(rows_, [](const IndexRow& row) { return row.place.store == Place::Store::none; });
+    VIT_CHECK(!rows_.empty() || progress.num_failed() > 0, "index", "there are no images");
+    if (rows_.empty()) return "";
+    std::vector<IndexedFile> files;
+    files.reserve(rows_.size());
+    for (IndexRow& row : rows_) files.push_back(std::move(row.file));
+    if (existing_->is_complete(files, facts_, seal_)) {
+      writer_->drop_partial();
+      return text(name, ": ", files.size(), " images, unchanged");
+    }
+    const IndexFacts written = write_rows(files);
+    return text(name, ": ", files.size(), " images, ", num_new_, " newly embedded; ", options_.type, ", ",
+                loss_text(written));
+  }
+
+  /// Replaces the index by the rows, whose vectors are on disk; none of them is kept in memory.
+  IndexFacts write_rows(std::span<const IndexedFile> files) {
+    const StoredVectors old = existing_->vectors(), fresh = writer_->partial();
+    const std::size_t dim = facts_.model.dim;
+    const auto read_rows = [&](std::size_t first, std::span<float> out) {
+      for (std::size_t i = 0; i * dim < out.size(); ++i) {
+        const Place place = rows_[first + i].place;
+        (place.store == Place::Store::index ? old : fresh).read(place.row, out.subspan(i * dim, dim));
+      }
+    };
+    facts_.largest_error = existing_->stored_error();
+    return writer_->commit(facts_, files, read_rows, seal_);
+  }
+
+  const IndexOptions& options_;
+  const IndexSeal seal_ = IndexSeal::of_user();  // before the sandbox closes
+  IndexFacts facts_;
+  std::optional<IndexWriter> writer_;
+  std::optional<ExistingIndex> existing_;
+  std::vector<IndexRow> rows_;             // of the new index
+  std::vector<std::size_t> missing_rows_;  // place in rows_ of each input that is run
+  std::size_t num_new_ = 0;
+};
 
 int index(const IndexOptions& options) {
   if (!plain_type(options.type) && !VectorIndex::is_available())
     VectorIndex::check_type(options.type, 0);  // throws
-  InputList list = list_inputs(options.inputs, std::cin);
-  take_once(list);
-  const IndexSeal seal = IndexSeal::of_user();  // before the sandbox closes
-  confine(options.common, list.inputs, {}, {options.output});
-  ImageRun run("index", options.common);
-  const VectorFeature feature(options.features, run.model().config());
-  const IndexFacts facts{.model = index_model(options.common, run.model(), feature),
-                         .type = options.type,
-                         .options = options.common.given};
-  if (!plain_type(options.type)) VectorIndex::check_type(options.type, facts.model.dim);
-  check_preprocessing(list.inputs, run.model());
-  hold_interrupts();
-  IndexWriter writer(options.output);
-  const ExistingIndex existing(options.output, index_trust(options.trusts_index), facts.model, writer);
-  UpdatePlan plan = plan_rows(std::move(list), existing);
-  if (const std::string dropped = existing.dropped(plan.rows); !dropped.empty())
-    plan.missing.notes.push_back({options.output.string(), dropped});
-  const std::size_t num_new = plan.missing.inputs.size();
-  run.start(std::move(plan.missing));
-  embed_all(run, feature, [&](std::size_t i, const IndexedFile& file, std::vector<float> vector) {
-    const std::size_t row = writer.add_partial(file, vector);
-    plan.rows[plan.missing_rows[i]] = {file, {Place::Store::partial, row}};
-  });
-  if (interrupted())
-    return run.finish(options.output.string() + ": interrupted; run the same command again to resume");
-  std::erase_if(plan.rows, [](const IndexRow& row) { return row.place.store == Place::Store::none; });
-  if (plan.rows.empty()) {
-    const int code = run.finish();
-    VIT_CHECK(code != 0, "index", "there are no images");
-    return code;
-  }
-  std::vector<IndexedFile> files;
-  files.reserve(plan.rows.size());
-  for (IndexRow& row : plan.rows) files.push_back(std::move(row.file));
-  if (existing.is_complete(files, facts, seal)) {
-    writer.drop_partial();
-    return run.finish(text(options.output.string(), ": ", files.size(), " images, unchanged"));
-  }
-  const IndexFacts written = write_index(writer, facts, plan.rows, files, existing, seal);
-  return run.finish(text(options.output.string(), ": ", files.size(), " images, ", num_new,
-                         " newly embedded; ", options.type, ", ", loss_text(written)));
+  Indexing work(options);
+  return run_images({.name = "index",
+                     .common = options.common,
+                     .list = [&] { return list_once(options.inputs, std::cin); },
+                     .writes = {options.output}},
+                    work);
 }
 
 }  // namespace

@@ -69,16 +69,15 @@ Option trust_option(bool& trusts_index) {
           .flag = &trusts_index};
 }
 
-void confine_collection(const CommonOptions& options, std::span<const Input> inputs,
-                        std::span<const IndexedFile> indexed, const std::filesystem::path& html) {
-  if (!options.sandbox) return;
-  std::vector<std::filesystem::path> others;
-  if (!html.empty()) {
-    std::vector<std::string> names;
-    for (const IndexedFile& file : indexed) names.push_back(file.file);
-    for (const Input& input : find_inputs(names)) others.emplace_back(input.path);
-  }
-  confine(options, inputs, std::move(others), {html});
+std::vector<std::filesystem::path> indexed_files(const CommonOptions& options,
+                                                 std::span<const IndexedFile> indexed,
+                                                 const std::filesystem::path& html) {
+  std::vector<std::filesystem::path> files;
+  if (!options.sandbox || html.empty()) return files;
+  std::vector<std::string> names;
+  for (const IndexedFile& file : indexed) names.push_back(file.file);
+  for (const Input& input : find_inputs(names)) files.emplace_back(input.path);
+  return files;
 }
 
 IndexedFile describe_input(const Input& input) {
@@ -90,21 +89,13 @@ IndexedFile describe_input(const Input& input) {
                       1e-9 * static_cast<double>(status.st_mtim.tv_nsec)};
 }
 
-void embed_all(ImageRun& run, const VectorFeature& feature,
-               const std::function<void(std::size_t, const IndexedFile&, std::vector<float>)>& consume) {
-  run.for_each_sized(feature.output, [&](const StreamedImage& image) -> std::string {
-    IndexedFile file;
-    std::vector<float> vector;
-    try {
-      file = describe_input(run.inputs()[image.index]);
-      vector = feature.vector(*image.outputs);
-    } catch (const Error& error) {
-      return error.what();
-    }
+std::string IndexWork::add(ImageRun& run, const StreamedImage& image) {
+  return failure_of([&] {
+    IndexedFile file = describe_input(run.inputs()[image.index]);
+    std::vector<float> vector = feature_->vector(*image.outputs);
     file.width = image.size.width;
     file.height = image.size.height;
-    consume(image.index, file, std::move(vector));
-    return "";
+    take(image.index, file, std::move(vector));
   });
 }
 

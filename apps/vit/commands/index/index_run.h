@@ -9,7 +9,7 @@
 
 #include "apps/vit/commands/index/index_folder.h"
 #include "apps/vit/options/features.h"
-#include "apps/vit/run/image_run.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/config/output_table.h"
 
 namespace vit::app {
@@ -40,15 +40,24 @@ inline IndexTrust index_trust(bool trusts_index) {
   return trusts_index ? IndexTrust::trusted : IndexTrust::checked;
 }
 
-/// confine() for a command whose page `html`, if given, shows images of an index.
-void confine_collection(const CommonOptions& options, std::span<const Input> inputs,
-                        std::span<const IndexedFile> indexed, const std::filesystem::path& html);
+/// The files of an index that a run may read: with --sandbox, those that its page `html`, if given, shows.
+std::vector<std::filesystem::path> indexed_files(const CommonOptions& options,
+                                                 std::span<const IndexedFile> indexed,
+                                                 const std::filesystem::path& html);
 
 /// The file system's data about an input; width and height are not set. Throws Error if it is gone.
 IndexedFile describe_input(const Input& input);
 
-/// Calls consume(index, file, vector) for each input of a run that could be embedded.
-void embed_all(ImageRun& run, const VectorFeature& feature,
-               const std::function<void(std::size_t, const IndexedFile&, std::vector<float>)>& consume);
+/// A run that embeds its inputs.
+class IndexWork : public ImageWork {
+ public:
+  std::string add(ImageRun& run, const StreamedImage& image) final;
+
+ protected:
+  /// Takes the vector of an input that could be embedded.
+  virtual void take(std::size_t index, const IndexedFile& file, std::vector<float> vector) = 0;
+
+  std::optional<VectorFeature> feature_;  // set by load()
+};
 
 }  // namespace vit::app

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "apps/vit/classes/text_tower.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/commands/index/index_run.h"
 #include "apps/vit/commands/index/index_search.h"
@@ -16,6 +15,7 @@
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -114,45 +114,6 @@ Query mean_of(std::span<const Query> queries) {
   return mean;
 }
 
-/// Computes the vectors of images; returns the exit code.
-int embed_images(const SearchOptions& options, const IndexContents& contents, std::vector<Query>& queries) {
-  const IndexModel& model = contents.facts.model;
-  InputList list = list_inputs(options.queries, std::cin);
-  check_html(options.html, list.inputs, options.common);
-  confine_collection(options.common, list.inputs, contents.files, options.html);
-  ImageRun run("search", options.common);
-  const VectorFeature feature(model.features, run.model().config());
-  model.check_same(index_model(options.common, run.model(), feature), options.folder.string());
-  run.start(std::move(list));
-  embed_all(run, feature, [&](std::size_t, const IndexedFile& file, std::vector<float> vector) {
-    queries.push_back({{file.file}, std::move(vector)});
-  });
-  return run.finish();
-}
-
-/// Computes the vectors of texts; returns the exit code.
-int embed_texts(const SearchOptions& options, const IndexContents& contents, std::vector<Query>& queries) {
-  const IndexModel& model = contents.facts.model;
-  const std::vector<std::string> texts = read_texts(options.texts);
-  check_has_weights(options.common);
-  confine_collection(options.common, {}, contents.files, options.html);
-  hold_interrupts();
-  ImageAndText towers = ImageAndText::load(model_path(options.common), options.common.model_options,
-                                           text_options(options.common));
-  const VectorFeature joint("", towers.image->config());  // the default is the feature compared with texts
-  model.check_same(index_model(options.common, *towers.image, joint), options.folder.string());
-  Progress progress("search", texts.size(), options.common.progress_mode(), "texts");
-  TextEncoder encoder(std::move(towers.text), {.threads = options.common.session.threads});
-  const NamedVectors vectors = encode_texts(encoder, texts, {}, progress);
-  for (std::size_t i = 0; i < vectors.names.size(); ++i) {
-    const float* const row = vectors.view().row(i);
-    queries.push_back({{vectors.names[i]}, {row, row + vectors.width}});
-    normalize(queries.back().vector);
-  }
-  progress.finish("");
-  return exit_code(progress);
-}
-
 PageSection page_section(const Query& query, bool are_images, std::span<const Hit> hits,
                          std::span<const IndexedFile> files) {
   PageSection section{.title = joined(query.names), .note = {}, .leads = {}, .items = {}};
@@ -172,38 +133,109 @@ std::vector<std::span<const float>> vectors_of(std::span<const Query> queries) {
   return out;
 }
 
-int search(SearchOptions options) {
+/// An index, the queries to it, and what is found.
+class Search : public IndexWork {
+ public:
+  explicit Search(const SearchOptions& options)
+      : options_(options),
+        contents_(read_index_folder(options.folder, index_trust(options.trusts_index))),
+        index_(options.folder, contents_, options.parameters) {
+    if (!index_.note().empty() && !options.common.quiet)
+      print_failure(options.folder.string(), index_.note());
+    inherit_options(contents_.facts, options.folder, options_.common);
+  }
+
+  int run() {
+    const std::vector<std::filesystem::path> pictures =
+        indexed_files(options_.common, contents_.files, options_.html);
+    if (options_.queries.empty()) return run_of_texts(pictures);
+    return run_images({.name = "search",
+                       .common = options_.common,
+                       .inputs = options_.queries,
+                       .reads = pictures,
+                       .files = {options_.html}},
+                      *this);
+  }
+
+  std::optional<Request> load(ImageRun& run) override {
+    check_model(*run.load(), contents_.facts.model.features);
+    return feature_->output;
+  }
+
+  int finish(ImageRun& run) override {
+    run.progress().finish("");
+    answer();
+    return 0;
+  }
+
+ private:
+  void take(std::size_t, const IndexedFile& file, std::vector<float> vector) override {
+    queries_.push_back({{file.file}, std::move(vector)});
+  }
+
+  int run_of_texts(const std::vector<std::filesystem::path>& pictures) {
+    const std::vector<std::string> texts = read_texts(options_.texts);
+    const auto load = [&] {
+      ImageAndText towers = load_both_towers(options_.common);
+      check_model(*towers.image, "");  // the default is the feature compared with texts
+      return towers.text;
+    };
+    return run_texts({.name = "search",
+                      .common = options_.common,
+                      .texts = texts,
+                      .reads = pictures,
+                      .writes = {options_.html}},
+                     load, [&](const NamedVectors& vectors) { take_texts(vectors); });
+  }
+
+  void take_texts(const NamedVectors& vectors) {
+    for (std::size_t i = 0; i < vectors.names.size(); ++i) {
+      const float* const row = vectors.view().row(i);
+      queries_.push_back({{vectors.names[i]}, {row, row + vectors.width}});
+      normalize(queries_.back().vector);
+    }
+    answer();
+  }
+
+  /// Throws Error unless the index was made with this model and this feature.
+  void check_model(const Model& model, const std::string& features) {
+    feature_.emplace(features, model.config());
+    contents_.facts.model.check_same(index_model(options_.common, model, *feature_),
+                                     options_.folder.string());
+  }
+
+  /// Prints what is found for the queries.
+  void answer() {
+    if (queries_.size() > 1 && !options_.each) queries_ = {mean_of(queries_)};
+    std::string out = options_.format == PrintFormat::csv ? "query,rank,file,score\n" : "";
+    HtmlPage page{.title = "vit search", .facts = {}, .sections = {}};
+    const std::vector<std::vector<Hit>> found =
+        index_.search(vectors_of(queries_), options_.top, options_.common.session.threads);
+    for (std::size_t i = 0; i < queries_.size(); ++i) {
+      const Query& query = queries_[i];
+      const std::vector<Hit>& hits = found[i];
+      out += options_.format == PrintFormat::json  ? as_json(query, hits, contents_.files)
+             : options_.format == PrintFormat::csv ? as_csv(query, hits, contents_.files)
+                                                   : as_text(query, hits, contents_.files);
+      if (!options_.html.empty())
+        page.sections.push_back(page_section(query, !options_.queries.empty(), hits, contents_.files));
+    }
+    print_result(out);
+    if (options_.html.empty()) return;
+    page.facts.push_back(count_of(contents_.files.size(), "image") + " in " + options_.folder.string());
+    write_run_page(options_.html, std::move(page), {}, options_.common);
+  }
+
+  SearchOptions options_;  // those that are not given are the index's
+  const IndexContents contents_;
+  const IndexSearch index_;
+  std::vector<Query> queries_;
+};
+
+int search(const SearchOptions& options) {
   if (options.queries.empty() == !options.texts.are_given())
     fail_usage("either QUERY or --text is required, not both");
-  if (options.texts.are_given()) check_html(options.html, {}, options.common);
-  const IndexContents contents = read_index_folder(options.folder, index_trust(options.trusts_index));
-  const IndexSearch index(options.folder, contents, options.parameters);
-  if (!index.note().empty() && !options.common.quiet) print_failure(options.folder.string(), index.note());
-  inherit_options(contents.facts, options.folder, options.common);
-  std::vector<Query> queries;
-  const int code = options.queries.empty() ? embed_texts(options, contents, queries)
-                                           : embed_images(options, contents, queries);
-  if (queries.size() > 1 && !options.each) queries = {mean_of(queries)};
-  std::string out = options.format == PrintFormat::csv ? "query,rank,file,score\n" : "";
-  HtmlPage page{.title = "vit search", .facts = {}, .sections = {}};
-  const std::vector<std::span<const float>> vectors = vectors_of(queries);
-  const std::vector<std::vector<Hit>> found =
-      index.search(vectors, options.top, options.common.session.threads);
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    const Query& query = queries[i];
-    const std::vector<Hit>& hits = found[i];
-    out += options.format == PrintFormat::json  ? as_json(query, hits, contents.files)
-           : options.format == PrintFormat::csv ? as_csv(query, hits, contents.files)
-                                                : as_text(query, hits, contents.files);
-    if (!options.html.empty())
-      page.sections.push_back(page_section(query, !options.queries.empty(), hits, contents.files));
-  }
-  print_result(out);
-  if (!options.html.empty()) {
-    page.facts.push_back(count_of(contents.files.size(), "image") + " in " + options.folder.string());
-    write_run_page(options.html, std::move(page), {}, options.common);
-  }
-  return code;
+  return Search(options).run();
 }
 
 }  // namespace

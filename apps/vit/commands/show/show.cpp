@@ -38,33 +38,44 @@ constexpr const char* kFooter =
     "  vit show a.jpg b.jpg --what similarity --query 120,80 --output similar/ --data similar.npz\n"
     "  vit show a.jpg b.jpg --what match --output match.png";
 
+class Showing : public ImageWork {
+ public:
+  explicit Showing(const ShowOptions& options) : options_(options) {}
+
+  std::optional<Request> load(ImageRun& run) override {
+    const InputList& list = run.list();
+    if (*options_.what == What::match && list.inputs.size() + list.failures.size() != 2)
+      fail_usage("--what match needs two images, found ", list.inputs.size());
+    patches_.emplace(run.load(), options_.common.session);
+    return Request();
+  }
+
+  void run_inputs(ImageRun& run, const Request&) override {
+    Show show(options_, run.inputs(), *patches_, run.progress());
+    show.draw();
+    summary_ = show.summary();
+  }
+
+  int finish(ImageRun& run) override {
+    run.progress().finish(summary_);
+    return 0;
+  }
+
+ private:
+  const ShowOptions& options_;
+  std::optional<PatchRun> patches_;
+  std::string summary_;
+};
+
 int show(const ShowOptions& options) {
   check_show_options(options);
-  if (!options.html.empty()) check_output_place(options.html);
-  std::optional<PatchRun> patches;
-  std::string summary;
-  const auto load = [&](ImageRun& run) {
-    const InputList& list = run.list();
-    if (*options.what == What::match && list.inputs.size() + list.failures.size() != 2)
-      fail_usage("--what match needs two images, found ", list.inputs.size());
-    check_has_weights(options.common);
-    patches.emplace(run.load(), options.common.session);
-    return true;
-  };
-  const auto draw = [&](ImageRun& run) {
-    Show work(options, run.inputs(), *patches, run.progress());
-    work.draw();
-    summary = work.summary();
-  };
-  const auto finish = [&](ImageRun& run) {
-    run.progress().finish(summary);
-    return 0;
-  };
-  return run_inputs({.name = "show",
+  Showing work(options);
+  return run_images({.name = "show",
                      .common = options.common,
                      .inputs = options.inputs,
-                     .writes = {options.output, options.data, options.html}},
-                    load, draw, finish);
+                     .files = {options.html},
+                     .writes = {options.output, options.data}},
+                    work);
 }
 
 }  // namespace

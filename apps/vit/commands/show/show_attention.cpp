@@ -4,7 +4,7 @@
 
 #include "apps/vit/commands/show/show_run.h"
 #include "apps/vit/options/usage_error.h"
-#include "apps/vit/run/image_run.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

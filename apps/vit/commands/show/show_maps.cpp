@@ -5,7 +5,7 @@
 
 #include "apps/vit/commands/show/show_run.h"
 #include "apps/vit/outputs/map_files.h"
-#include "apps/vit/run/image_run.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/dense.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "apps/vit/html/run_page.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -1,11 +1,12 @@
-#include "apps/vit/classes/text_tower.h"
+#include "apps/vit/run/run_texts.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/image_run.h"
 #include "apps/vit/run/interrupt.h"
+#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -93,15 +94,9 @@ NamedVectors encode_named(TextEncoder& encoder, std::span<const std::string> tex
   return out;
 }
 
-}  // namespace
-
-void warn_truncated(std::size_t places, const Tokenizer& tokenizer, std::string_view text) {
-  print_failure("", vit::text("texts of more than ", places, " tokens are truncated, as in ",
-                              to_string(tokenizer.library()), "; the first: ", text));
-}
-
-NamedVectors encode_texts(TextEncoder& encoder, std::span<const std::string> texts,
-                          std::span<const std::string> templates, Progress& progress) {
+/// The vectors of texts called by themselves.
+NamedVectors encode_all(TextEncoder& encoder, std::span<const std::string> texts,
+                        std::span<const std::string> templates, Progress& progress) {
   if (templates.empty()) return encode_named(encoder, texts, texts, progress);
   if (templates.size() > 1) {
     ClassVectors found = encode_averages(encoder, {texts.begin(), texts.end()}, templates, progress);
@@ -112,6 +107,33 @@ NamedVectors encode_texts(TextEncoder& encoder, std::span<const std::string> tex
   std::vector<std::string> filled;
   for (const std::string& text : texts) filled.push_back(fill_template(templates.front(), text));
   return encode_named(encoder, filled, texts, progress);
+}
+
+}  // namespace
+
+void warn_truncated(std::size_t places, const Tokenizer& tokenizer, std::string_view text) {
+  print_failure("", vit::text("texts of more than ", places, " tokens are truncated, as in ",
+                              to_string(tokenizer.library()), "; the first: ", text));
+}
+
+int encode_texts(const TextJob& job, std::shared_ptr<const TextTower> tower, const TakeVectors& take) {
+  Progress progress(job.name, job.texts.size(), job.common.progress_mode(), "texts");
+  TextEncoder encoder(std::move(tower), {.threads = job.common.session.threads});
+  take(encode_all(encoder, job.texts, job.templates, progress));
+  progress.finish("");
+  return exit_code(progress);
+}
+
+int run_texts(const TextJob& job, const std::function<std::shared_ptr<const TextTower>()>& load,
+              const TakeVectors& take) {
+  for (const std::filesystem::path& file : job.writes) {
+    if (!file.empty()) check_output_place(file);
+  }
+  confine(job.common, {}, job.reads, job.writes);
+  std::shared_ptr<const TextTower> tower = load();
+  check_no_weights(job.writes, tower->report().files);
+  hold_interrupts();
+  return encode_texts(job, std::move(tower), take);
 }
 
 std::optional<ClassVectors> encode_classes(TextEncoder& encoder, std::vector<std::string> classes,
