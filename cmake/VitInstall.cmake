@@ -79,5 +79,7 @@ if(VIT_BUILD_APPS AND VIT_SERVE AND Boost_FOUND)
   install(FILES "${CMAKE_CURRENT_LIST_DIR}/packaging/vit.service" DESTINATION lib/systemd/system COMPONENT program)
 endif()
 
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit" COMPONENT program
-        PATTERN "golden" EXCLUDE PATTERN "*.py" EXCLUDE)
+foreach(folder model labels layouts images)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit" COMPONENT program
+          PATTERN "*.py" EXCLUDE)
+endforeach()
