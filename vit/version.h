@@ -9,7 +9,7 @@
 #include "vit/base/error.h"
 
 #define VIT_VERSION_MAJOR 0  // of these headers
-#define VIT_VERSION_MINOR 2  // of these headers
+#define VIT_VERSION_MINOR 3  // of these headers
 #define VIT_VERSION_PATCH 0  // of these headers
 
 namespace vit {
