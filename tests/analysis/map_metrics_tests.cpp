@@ -94,7 +94,7 @@ TEST_CASE("map metrics: the truth itself is perfect, also after a change of scal
   CHECK(!measure_depth(inverse, truth, DepthAlignment::none, 50.0f, 100.0f));
 }
 
-TEST_CASE("map metrics: pixels without a truth, crowds and segments that nobody lists") {
+TEST_CASE("map metrics: pixels without a truth, crowds and segments that no list has") {
   const std::vector<PanopticSegment> one{{.id = 0, .index = 1}};
   PanopticScores scores(2);
   SUBCASE("what lies where nothing is known does not count") {

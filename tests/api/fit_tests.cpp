@@ -230,7 +230,7 @@ TEST_CASE("fit: folds without a class, and labels of one image") {
   CHECK(best_of(values_of(fit_knn(features, Classes{0, 1, 2, 3, 4, 5}), row_of(features, 4))) == 4);
 }
 
-TEST_CASE("fit: iterations that do not suffice are told, and can be gone on with") {
+TEST_CASE("fit: iterations that do not suffice are reported, and can be continued") {
   const Golden golden("four");
   const Tensor<float> features = golden.floats("features");
   const Classes classes = golden.classes();

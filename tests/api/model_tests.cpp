@@ -362,7 +362,7 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
   }
 }
 
-TEST_CASE("model: requests that a model cannot meet are errors that say why") {
+TEST_CASE("model: requests that a model cannot fulfil are errors that say why") {
   const VisionTransformer model =
       build(test::tiny_checkpoint("vit_tiny_patch16_224", {{"num_classes", "0"}}));
   const Tensor<float> pixels = test::random_pixels(1, 48, 48);

@@ -94,7 +94,7 @@ TEST_CASE("pipeline: bfloat16 and int8 keep the best class of real photographs")
   check_classes_kept("pil", ResamplerChoice::pillow);
 }
 
-TEST_CASE("pipeline: pictures of different sizes run in one call, each as if alone") {
+TEST_CASE("pipeline: pictures of different sizes run in one call, each as if run separately") {
   const auto model = Model::load(test::data_path("model"));
   Session session(model, {.threads = 2, .input_size = {.kind = InputSize::Kind::native}});
   const Image wide(32, 64), square(48, 48), small(32, 32);

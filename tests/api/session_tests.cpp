@@ -50,7 +50,7 @@ TEST_CASE("session: a warm session allocates nothing, for one image, a frame or 
   }
 }
 
-TEST_CASE("session: images of many sizes give the bits that each gives alone") {
+TEST_CASE("session: images of many sizes give the bits that each gives separately") {
   const auto model = Model::load(test::data_path("golden/models/rope-axial"));
   const std::size_t patch = model->config().patch_size;
   // rows and columns of patches; some sizes twice

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -143,6 +144,7 @@ TEST_CASE("stream: one thread does everything itself, several read at the same t
     Session session(small_model(), {.threads = threads});
     const Image image(64, 64);
     std::mutex mutex;
+    std::condition_variable joined;
     std::set<std::thread::id> ids;
     std::atomic<int> busy{0}, most_busy{0};
     for_each_image(
@@ -152,11 +154,13 @@ TEST_CASE("stream: one thread does everything itself, several read at the same t
             const int now = ++busy;
             for (int most = most_busy; now > most && !most_busy.compare_exchange_weak(most, now);) {
             }
-            {
-              const std::lock_guard lock(mutex);
+            {  // the first waits for a second reader
+              std::unique_lock lock(mutex);
               ids.insert(std::this_thread::get_id());
+              joined.notify_all();
+              const auto are_two = [&] { return threads == 1 || ids.size() > 1; };
+              joined.wait_for(lock, std::chrono::minutes(1), are_two);
             }
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
             Tensor<float> pixels = session.preprocessor().run(image);
             --busy;
             return pixels;

@@ -118,11 +118,12 @@ TEST_CASE("apps: anomaly fits good images, scores others, and needs no model aga
     CHECK(contains(again.err, "left out: 5"));
     CHECK(parse_json(again.out, "fit").at("images").as_size() == 6);
   }
-  SUBCASE("a fit that is killed leaves the bank that was written, and nothing beside it") {
+  SUBCASE("a fit that is killed leaves the bank that was written, and nothing else") {
     for (unsigned i = 0; i < 600; ++i) write_part(folder / ("more/" + std::to_string(i) + ".ppm"), i % 60);
     const std::string before = read_text(folder / "bank.safetensors");
-    const RunResult killed = run_vit({"anomaly", "fit", folder / "more", "-o", folder / "bank.safetensors"},
-                                     {.signal_after = std::chrono::milliseconds(300)});
+    const RunResult killed = run_vit(
+        {"anomaly", "fit", folder / "more", "-o", folder / "bank.safetensors", "--progress", "always"},
+        {.signal_at_progress = true});
     CHECK(killed.exit_code == 128 + 9);
     CHECK(read_text(folder / "bank.safetensors") == before);
     std::size_t num_files = 0;

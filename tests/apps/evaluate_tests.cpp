@@ -11,7 +11,7 @@ using namespace vit;
 using namespace vit::internal;
 using namespace vit::test;
 
-TEST_CASE("apps: evaluate tells classes apart that differ in case, and refuses a name of two") {
+TEST_CASE("apps: evaluate distinguishes classes that differ in case, and refuses a name of two") {
   const TestFolder folder;
   write_text(folder / "names.txt",
              "\xEF\xBB\xBF"
@@ -69,7 +69,7 @@ TEST_CASE("apps: evaluate compares the patches of an image with those of its enl
   CHECK(parse_json(partly.out, "evaluate").at("failed").as_size() == 1);
 }
 
-TEST_CASE("apps: every rule of rope scaling runs, changes other sizes alone, and is told") {
+TEST_CASE("apps: every rule of rope scaling runs, changes only other sizes, and is reported") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 90, 80, 1);
   for (const char* model : {"rope-axial", "rope-mixed", "timm-eva02", "hf-dinov3", "timm-pe-core"}) {
@@ -89,9 +89,9 @@ TEST_CASE("apps: every rule of rope scaling runs, changes other sizes alone, and
       same += values({"--size", "96x128", "--rope-scaling", rule}) == larger;
     }
     CHECK(same == 1);  // the model's own
-    const RunResult told =
+    const RunResult described =
         run_vit({"info", "--model", golden_model(model), "--rope-scaling", "yarn,beta_fast=2"});
-    CHECK(contains(told.out, "rope scaling  yarn,beta_fast=2 (given; default of the checkpoint: "));
+    CHECK(contains(described.out, "rope scaling  yarn,beta_fast=2 (given; default of the checkpoint: "));
   }
   const RunResult plain =
       run_vit({"classify", "--model", golden_model("timm-vit"), "--rope-scaling", "ntk", folder / "a.ppm"});

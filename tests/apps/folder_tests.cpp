@@ -1,4 +1,4 @@
-// What lies in people's folders beside images: passed over and counted, and no label.
+// Other files in folders of images: they are skipped and counted, and are no labels.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -30,7 +30,7 @@ std::size_t count(std::string_view text, std::string_view part) {
   return found;
 }
 
-/// What stands in the element with this id.
+/// The contents of the element with this id.
 std::string element(const std::string& page, const std::string& id) {
   const std::string mark = "id=\"" + id + "\">";
   const std::size_t begin = page.find(mark);
@@ -154,7 +154,7 @@ TEST_CASE("html: links reach files of any name") {
   CHECK(app::file_link({.name = "x", .path = {}, .pixels = nullptr}).empty());
 }
 
-TEST_CASE("html: classify writes a page beside its output") {
+TEST_CASE("html: classify writes a page in addition to its output") {
   const TestFolder folder;
   const std::string odd = folder / "in/a<b>&\".ppm", wide = folder / "in/wide.ppm";
   write_picture(odd, 30, 40, 1);
@@ -255,7 +255,7 @@ TEST_CASE("html: search and duplicates show queries, groups and cosines") {
   CHECK(contains(std::string(group[0].at("items")[0].at("note").as_string()), "best resolution"));
 }
 
-TEST_CASE("html: show writes its pictures into a page, alone or beside a file") {
+TEST_CASE("html: show writes its pictures into a page, with or without a file") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 40, 50, 1);
   write_picture(folder / "b.ppm", 60, 40, 2);

@@ -11,7 +11,7 @@ using namespace vit;
 using namespace vit::internal;
 using namespace vit::test;
 
-TEST_CASE("apps: info tells about machine and model") {
+TEST_CASE("apps: info describes machine and model") {
   const RunResult machine = run_vit({"info", "--json"});
   CHECK(machine.exit_code == 0);
   const Json json = parse_json(machine.out, "info");

@@ -13,7 +13,7 @@ using vit::test::TestFolder;
 
 namespace {
 
-/// A file with this dictionary and this many floats behind it.
+/// A file with this dictionary and this many floats after it.
 std::string npy_file(const std::string& dictionary, std::size_t num_floats, char version = 1) {
   std::string out = "\x93NUMPY";
   out += version;

@@ -168,11 +168,11 @@ TEST_CASE("apps: a run to parts that is killed goes on to the same bytes") {
   }
   const RunResult last = embed(arguments("killed/"));
   CHECK(last.exit_code == 1);
-  CHECK(last.err == whole.err);  // what failed is told again
+  CHECK(last.err == whole.err);  // failures are reported again
   CHECK(bytes_of(folder / "killed") == bytes_of(folder / "whole"));
 }
 
-TEST_CASE("apps: parts that are short, damaged or left over are made anew") {
+TEST_CASE("apps: parts that are short, damaged or left over are rewritten") {
   const TestFolder folder;
   const std::vector<std::string> images = write_images(folder);
   const std::vector<std::string> arguments{folder / "in", "--output", folder / "out/",
@@ -248,8 +248,8 @@ TEST_CASE("apps: after an interrupt the rows that are done are written and the r
   std::vector<std::string> arguments{"--output", folder / "out/", "--resume", "--batch", "1"};
   const std::vector<std::string> images = write_images(folder);
   for (int i = 0; i < 300; ++i) arguments.insert(arguments.end(), images.begin(), images.begin() + kBroken);
-  const RunResult result =
-      embed(arguments, {.signal_after = std::chrono::milliseconds(60), .signal = SIGINT});
+  const auto has_begun = [&] { return fs::exists(folder / "out/run.json"); };
+  const RunResult result = embed(arguments, {.signal_when = has_begun, .signal = SIGINT});
   CHECK((result.exit_code == 130 || result.exit_code == 0));
   CHECK(result.err.empty());
   if (fs::exists(folder / "out/part-00000.npy"))

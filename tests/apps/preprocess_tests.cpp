@@ -63,7 +63,7 @@ TEST_CASE("apps: preprocess writes what the model sees") {
               .exit_code == 0);
   CHECK(parse_npy(read_text(folder / "again.npy")).bytes == cropped.bytes.substr(0, 24 * 24 * 3));
 
-  // the configuration files alone suffice
+  // the configuration files suffice
   std::filesystem::create_directory(folder / "config_only");
   std::filesystem::copy_file(golden_model("rope-axial") + "/config.json", folder / "config_only/config.json");
   REQUIRE(run_vit({"preprocess", "--model", folder / "config_only", a, b, "--output", folder / "z.npz"})
@@ -71,7 +71,7 @@ TEST_CASE("apps: preprocess writes what the model sees") {
   CHECK(read_text(folder / "z.npz") == read_text(folder / "x.npz"));
 }
 
-TEST_CASE("apps: configuration files alone prepare pictures as the whole folder does, whatever is asked") {
+TEST_CASE("apps: configuration files suffice to preprocess pictures as with the whole folder") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 60, 43, 1);
   const auto agrees = [&](const std::string& model, const std::vector<std::string>& options) {

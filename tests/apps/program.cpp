@@ -48,14 +48,17 @@ std::size_t count_lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-/// Exit code as a shell tells it.
-int wait_for(pid_t process, const std::string& out_path, const RunOptions& options) {
+/// The exit code that a shell reports.
+int wait_for(pid_t process, const std::string& out_path, const std::string& err_path,
+             const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const auto deadline = start + std::chrono::minutes(2);
   const auto is_due = [&] {
     if (options.signal_after_lines > 0)
       return count_lines(read_text(out_path)) >= static_cast<std::size_t>(options.signal_after_lines);
+    if (options.signal_at_progress) return !read_text(err_path).empty();
+    if (options.signal_when) return options.signal_when();
     return options.signal_after.count() > 0 && Clock::now() - start >= options.signal_after;
   };
   bool is_signalled = false;
@@ -123,7 +126,7 @@ RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& o
   posix_spawn_file_actions_destroy(&files);
   REQUIRE_MESSAGE(error == 0, "cannot start ", command.front());
   RunResult result;
-  result.exit_code = wait_for(process, folder / "out", options);
+  result.exit_code = wait_for(process, folder / "out", folder / "err", options);
   result.out = read_text(folder / "out");
   result.err = read_text(folder / "err");
   return result;
@@ -207,7 +210,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
-/// Command and model, with the arguments behind.
+/// Command and model, followed by the arguments.
 std::vector<std::string> with_model(const std::string& command, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {command, "--model", golden_model("rope-axial"), "--threads", "1"});
   return arguments;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -33,6 +34,8 @@ struct RunOptions {
   std::string standard_output{};      // a file that takes the place of RunResult::out
   std::map<std::string, std::string> environment{};
   std::chrono::milliseconds signal_after{};  // sends `signal` then; 0 = never
+  std::function<bool()> signal_when{};       // sends `signal` once this holds
+  bool signal_at_progress = false;           // sends `signal` with the first sign of --progress always
   int signal = 9;                            // SIGKILL
   int signal_after_lines = 0;                // sends `signal` once stdout holds this many lines; 0 = never
   bool ignores_signal = false;               // started with `signal` ignored, as by nohup
@@ -77,7 +80,7 @@ std::map<std::string, NpyArray> read_npz(const std::string& path);
 std::string repeated_line(const std::string& line, std::size_t count);
 /// Lines of a text, without their ends.
 std::vector<std::string> lines_of(const std::string& text);
-/// Command and a small model, with the arguments behind.
+/// Command and a small model, followed by the arguments.
 std::vector<std::string> with_model(const std::string& command, std::vector<std::string> arguments);
 
 /// A tiny model of data/golden/models.

@@ -182,7 +182,7 @@ TEST_CASE("apps: two runs cannot write one .jsonl at a time") {
   CHECK(test::read_text(folder / "x.jsonl") == "a\n");
 }
 
-TEST_CASE("apps: a finished .jsonl is copied under the lock, and by one run alone") {
+TEST_CASE("apps: a finished .jsonl is copied under the lock, and by only one run") {
   const TestFolder folder;
   const fs::path path = folder / "x.jsonl";
   test::write_text(path, "a\n");

@@ -62,7 +62,7 @@ const RunOptions kNoLeakCheck{.environment = {{"ASAN_OPTIONS", "detect_leaks=0"}
 
 }  // namespace
 
-TEST_CASE("apps: a confined process reads its inputs, writes beside its outputs, and does nothing else") {
+TEST_CASE("apps: a confined process reads its inputs, writes next to its outputs, and does nothing else") {
   const TestFolder folder;
   std::filesystem::create_directories(folder / "in");
   std::filesystem::create_directories(folder / "out");

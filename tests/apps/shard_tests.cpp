@@ -68,7 +68,7 @@ TEST_CASE("apps: joined parts are the output of one run") {
     }
     const RunResult whole = run("classify", {"--format", format});
     CHECK(parts == whole.out);
-    CHECK(errors == whole.err);  // the missing file is told once
+    CHECK(errors == whole.err);  // the missing file is reported once
   }
   for (const char* command : {"embed", "preprocess"}) {
     const std::vector<std::string> size{"--size", "32"};

@@ -76,7 +76,7 @@ TEST_CASE("apps: show gives the components of scikit-learn, one basis for all in
   }
 }
 
-TEST_CASE("apps: show gives the attention of PyTorch for the patches alone") {
+TEST_CASE("apps: show gives the attention of PyTorch for only the patches") {
   for (const std::string model : {"rope-mixed", "timm-eva02", "hf-dinov3", "hf-dinov2-registers"}) {
     CAPTURE(model);
     const TestFolder folder;

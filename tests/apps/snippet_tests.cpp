@@ -14,7 +14,7 @@
 namespace vit {
 namespace {
 
-/// The JPEG with an EXIF block behind its first marker that says: rotate by 90 degrees.
+/// The JPEG with an EXIF block after its first marker that says: rotate by 90 degrees.
 std::string rotated_by_exif(const std::string& jpeg) {
   const std::string tiff("II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0", 26);
   const std::string exif = std::string("Exif\0\0", 6) + tiff;

@@ -92,7 +92,7 @@ TEST_CASE("apps: a folder that several links lead to is read once") {
   CHECK(list.notes.empty());
 }
 
-TEST_CASE("apps: a line of standard input that is no path does not hide those behind it") {
+TEST_CASE("apps: a line of standard input that is no path does not hide those after it") {
   const TestFolder folder;
   const std::string zero("with\0zero", 9), name = folder / "a.png";
   std::istringstream standard_input(name + "\n" + std::string(5000, 'x') + "\n" + zero + "\n" + name);

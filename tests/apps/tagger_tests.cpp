@@ -92,7 +92,7 @@ TEST_CASE("apps: a published tagger sees padded images in blue, green, red, and 
   }
 }
 
-TEST_CASE("apps: --threshold tells all classes from a probability on, by category") {
+TEST_CASE("apps: --threshold selects all classes from a probability on, by category") {
   const TensorFile expected = open_safetensors(tagger() / "expected.safetensors");
   const std::vector<double> probabilities = to_double(expected.at("wide.probabilities"));
   const std::vector<std::string> json{image("wide"), "--format", "json"};
@@ -122,7 +122,7 @@ TEST_CASE("apps: --threshold tells all classes from a probability on, by categor
   REQUIRE(rows.size() == 4);
   CHECK(contains(rows[1], ",1,5,\"\"\"quoted\"\" sign\","));
   CHECK(contains(rows[2], ",2,3,\"red hair, long\","));
-  CHECK(lines_of(tag({image("wide"), "--threshold", "1"}).out).size() == 1);  // the name of the file alone
+  CHECK(lines_of(tag({image("wide"), "--threshold", "1"}).out).size() == 1);  // only the name of the file
 
   refused(with({"--threshold", "0.5", "--top", "3"}), 2, "--top and --threshold");
   refused(with({"--threshold", "7=0.5"}), 2, "categories: 9, 0, 4");
@@ -151,7 +151,7 @@ TEST_CASE("apps: --activation is the checkpoint's unless it is chosen") {
   CHECK(sigmoids > 3.0);
   CHECK(with(tagger(), {"--activation", "softmax"}) == doctest::Approx(1.0));
   const std::string without = with_tags(folder, "");
-  CHECK(with(without, {}) == doctest::Approx(1.0));  // nothing in timm's configuration tells
+  CHECK(with(without, {}) == doctest::Approx(1.0));  // timm's configuration does not say
   CHECK(with(without, {"--activation", "sigmoid"}) == sigmoids);
   CHECK(with(with_tags(folder, "name\na\nb\n"), {}) == doctest::Approx(1.0));  // tags of another model
 

@@ -31,7 +31,7 @@ std::string picture(std::size_t edge, unsigned seed) {
   return read_text(folder / "a.ppm");
 }
 
-/// What the list of inputs of an archive of these bytes tells: names, failures, notes, one a line.
+/// What the list of inputs of an archive of these bytes contains: names, failures, notes, one a line.
 std::string listed(const std::string& bytes) {
   const TestFolder folder;
   write_text(folder / "x.tar", bytes);
@@ -177,7 +177,7 @@ TEST_CASE("apps: a broken tar gives the members before the break and one error")
   CHECK(contains(run_vit(with_model("evaluate", {folder / "x.tar"})).err, "unpack archives first"));
 }
 
-TEST_CASE("apps: a member that is no image fails alone, and an archive that changes is noticed") {
+TEST_CASE("apps: only a member that is no image fails, and an archive that changes is noticed") {
   if (!reads_archives()) return;
   const TestFolder folder;
   write_text(folder / "x.tar",

@@ -143,7 +143,8 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
   CHECK(folder.names() == std::vector<std::string>{"a.npz", "a.ppm"});
 }
 
-TEST_CASE("apps: --architecture alone is no model to compute with, and bench names the option it reads") {
+TEST_CASE(
+    "apps: --architecture without weights is no model to compute with, and bench names the option it reads") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 30, 30, 1);
   CHECK(contains(run_vit({"classify", "--architecture", "vit_tiny_patch16_224", folder / "a.ppm"}).err,

@@ -79,7 +79,7 @@ TEST_CASE("apps: what ends FAISS is no type of an index") {
     CAPTURE(type);
     CHECK_THROWS_AS(app::VectorIndex::check_type(type, kDim), app::UsageError);
   }
-  CHECK_THROWS_AS(app::VectorIndex::check_type("HNSW4,PQ2", kDim), app::UsageError);  // distances alone
+  CHECK_THROWS_AS(app::VectorIndex::check_type("HNSW4,PQ2", kDim), app::UsageError);  // only distances
   for (const char* type :
        {"HNSW10", "PCA2,Flat", "HNSW16", "NSG16", "NSG", "NSG100,SQ8", "IVF100,PQ2x8", "SQfp16"})
     CHECK_NOTHROW(app::VectorIndex::check_type(type, kDim));

@@ -174,7 +174,7 @@ TEST_CASE("apps: templates are averaged as open_clip does") {
   }
 }
 
-TEST_CASE("apps: embed writes the vectors of texts, with images or alone, and their names") {
+TEST_CASE("apps: embed writes the vectors of texts, with or without images, and their names") {
   const std::string model = golden_text("hf-clip");
   const std::vector<std::string> texts{"a cat", "", "two \"dogs\""};
   const Tensor<float> expected = encoded(model, texts);
@@ -183,11 +183,11 @@ TEST_CASE("apps: embed writes the vectors of texts, with images or alone, and th
   const std::vector<std::string> given{"--model", model,         "--text",
                                        texts[0],  "--text-file", folder / "more.txt"};
   REQUIRE(run_with("embed", given, {"--output", folder / "texts.safetensors"}).exit_code == 0);
-  const TensorFile alone = open_safetensors(folder / "texts.safetensors");
-  CHECK(alone.entries().size() == 1);
-  CHECK(same(to_float(alone.at("text")), expected));
-  CHECK(strings_of(parse_json(alone.metadata().at("names"), "names")) == texts);
-  CHECK(!alone.metadata().contains("files"));
+  const TensorFile texts_only = open_safetensors(folder / "texts.safetensors");
+  CHECK(texts_only.entries().size() == 1);
+  CHECK(same(to_float(texts_only.at("text")), expected));
+  CHECK(strings_of(parse_json(texts_only.metadata().at("names"), "names")) == texts);
+  CHECK(!texts_only.metadata().contains("files"));
 
   write_npy(folder / "pixels.npy", Tensor<float>(Shape{1, 3, 16, 16}).view());
   REQUIRE(run_with("embed", given, {folder / "pixels.npy", "--output", folder / "both.npz"}).exit_code == 0);
@@ -338,7 +338,7 @@ TEST_CASE("apps: evaluate compares images with classes of one's own") {
   CHECK(found.at("top1").as_double() == 0.5);  // both images are the same
 }
 
-TEST_CASE("apps: info tells both towers, the tokenizer and its cleaning") {
+TEST_CASE("apps: info describes both towers, the tokenizer and its cleaning") {
   const RunResult json = run_vit({"info", "--json", "--tensors", "--model", golden_text("openclip-siglip")});
   REQUIRE(json.exit_code == 0);
   const Json model = parse_json(json.out, "info").at("model");

@@ -79,7 +79,7 @@ TEST_CASE("base: a view walks rows with its stride") {
   CHECK_THROWS_AS(middle.flat(), Error);
 }
 
-TEST_CASE("base: an arena lays a list of views out, aligned, and one beside the other where they share") {
+TEST_CASE("base: an arena lays a list of views out, aligned, and one next to the other where they share") {
   Arena arena;
   TensorView<float> a, b, c, d;
   const auto list = [&](std::size_t count) {

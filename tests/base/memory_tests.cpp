@@ -96,7 +96,7 @@ TEST_CASE("base: large blocks take memory where they are touched, and give it ba
   CHECK(resident_kilobytes() < before + kHalf);
 }
 
-TEST_CASE("base: blocks that come and go between small ones that stay leave no holes behind") {
+TEST_CASE("base: blocks that come and go between small ones that stay leave no holes") {
   constexpr std::size_t kBytes = std::size_t{3} * 224 * 224 * sizeof(float);  // the pixels of an image
   static_assert(kBytes < kMappedBytes);
   std::vector<std::vector<char>> stay;

@@ -121,7 +121,7 @@ TEST_CASE("base: the system is asked for threads before they are needed") {
   }));
 }
 
-TEST_CASE("base: beside a busy program a team does its tasks, and its threads keep their cores") {
+TEST_CASE("base: next to a busy program a team does its tasks, and its threads keep their cores") {
   const cpu_set_t all = cores_of(::pthread_self());
   std::atomic<bool> is_over{false};
   std::thread busy([&, core = last_core()] {

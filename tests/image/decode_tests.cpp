@@ -150,7 +150,7 @@ TEST_CASE("image: portable maps, plain and binary") {
   CHECK_ERROR(vit::ErrorKind::format, ("memory"), decode(text_bytes("P2 2 1 9\n1 x")));
 }
 
-TEST_CASE("image: float maps, the lowest row first, in the byte order that the sign of the scale tells") {
+TEST_CASE("image: float maps, the lowest row first, in the byte order that the sign of the scale gives") {
   const std::string little("\0\0\x80\x3F\0\0\0\x41", 8), big("\x3F\x80\0\0\x41\0\0\0", 8);  // 1 and 8
   for (const std::string& file : {"Pf\n1 2\n-1.0\n" + little, "Pf 1 2 3e2\n" + big}) {
     const vit::Image image = decode(text_bytes(file));

@@ -255,7 +255,7 @@ TEST_CASE("weights: the file that is written is the file that is read") {
   CHECK(open_safetensors(path).entries().empty());
 }
 
-TEST_CASE("weights: the writer refuses what a reader would refuse, and leaves the old file alone") {
+TEST_CASE("weights: the writer refuses what a reader would refuse, and keeps the old file") {
   const test::TemporaryFolder folder;
   const std::vector<float> floats = {1.0f, 2.0f};
   const auto data = std::as_bytes(std::span(floats));

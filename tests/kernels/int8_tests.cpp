@@ -280,7 +280,7 @@ TEST_CASE("kernels: int8 gives a row the same bits in every company, and every e
   }
 }
 
-TEST_CASE("kernels: int8 products without activation end in every last step with its own rounding alone") {
+TEST_CASE("kernels: int8 products without activation end in every last step with only its own rounding") {
   const Case c({31, 75, 300}, /*seed=*/9);
   const Sizes& sizes = c.sizes;
   const std::size_t stride = sizes.out_features + 5;

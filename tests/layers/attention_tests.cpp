@@ -165,7 +165,7 @@ TEST_CASE("layers: the logits of attention are multiplied by the factor of the p
     check(*table, {.embed_dim = 24, .num_heads = 3, .head_dim = 16, .logit_factor = 1.7});
 }
 
-TEST_CASE("layers: a head of a long sequence gets the bits that it gets alone") {
+TEST_CASE("layers: a head of a long sequence gets the bits that it gets separately") {
   // Keys and values of four heads are more than is looked for in a cache, those of one are not.
   constexpr std::size_t kHeads = 4, kHeadDim = 64, kTokens = 4200, kQueries = 300, kWidth = kHeads * kHeadDim;
   test::Rng rng(8);
@@ -201,7 +201,7 @@ TEST_CASE("layers: a head of a long sequence gets the bits that it gets alone") 
   }
 }
 
-TEST_CASE("layers: texts of different lengths get the bits that each gets alone") {
+TEST_CASE("layers: texts of different lengths get the bits that each gets separately") {
   const std::size_t width = 24, heads = 3;
   const std::vector<std::size_t> starts{0, 3, 14, 15, 55};
   test::Rng rng(6);
@@ -250,7 +250,7 @@ TEST_CASE("layers: texts of different lengths get the bits that each gets alone"
   }
 }
 
-TEST_CASE("layers: windows of rotated images get the bits that each gets alone") {
+TEST_CASE("layers: windows of rotated images get the bits that each gets separately") {
   // Two images of one prefix token and eleven patches, cut into windows that are not alike; a window alone
   // reads factors of its own rows, of which that of the prefix token rotates by nothing.
   const std::size_t heads = 3, head_dim = 8, width = heads * head_dim, pairs = head_dim / 2, tokens = 12;

@@ -39,7 +39,7 @@ TEST_CASE("layers: the tasks of a product cover every output once") {
   }
 }
 
-TEST_CASE("layers: the blocks of rows of a part meet some columns before they meet the next") {
+TEST_CASE("layers: all blocks of rows of a part finish some columns before the next") {
   // Two threads with two blocks of rows each: 432 rows are four blocks of 108.
   const GemmTasks tasks(
       {.rows = 432, .outputs = {0, 3072}, .panel_columns = 32, .tile_rows = 12, .threads = 2});

@@ -36,7 +36,7 @@ const kernels::LinearKernels& float32() {
   return *kernels::default_kernels().float32->linear;
 }
 
-TEST_CASE("layers: a range of outputs has the bits of the whole product and leaves the others alone") {
+TEST_CASE("layers: a range of outputs has the bits of the whole product and does not write the others") {
   test::Rng rng(3);
   const Tensor<float> weight = rng.tensor({kOutputs, kInputs}), in = rng.tensor({kRows, kInputs});
   const std::vector<float> bias = rng.numbers(kOutputs);

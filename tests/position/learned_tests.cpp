@@ -167,7 +167,7 @@ TEST_CASE("position: rectangular tables resample to the reference values, prefix
   }
 }
 
-TEST_CASE("position: coordinates rounded to float32 move a table by their rounding alone") {
+TEST_CASE("position: coordinates rounded to float32 move a table only by their rounding") {
   test::Rng random(11);
   const Tensor<float> table = random.tensor<float>(Shape{1 + 37 * 37, 3});
   for (const TableResampling resampling : kAll) {

@@ -312,7 +312,7 @@ TEST_CASE("rope scaling: the factor on the logits") {
   CHECK(logit_factor(log, grid_scale({3, 4}, trained, {}, log), {3, 4}, trained) == 1.0);
 }
 
-TEST_CASE("rope scaling: rules are read and written, mistakes are told") {
+TEST_CASE("rope scaling: rules are read and written, mistakes are reported") {
   for (const char* rule :
        {"none", "linear", "ntk,axes=common", "ntk,factor=1.5", "yarn,beta_fast=4,beta_slow=0.5",
         "yarn,truncate=true,attention_factor=1.25,temperature=log", "none,temperature=log"})

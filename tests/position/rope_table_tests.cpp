@@ -67,7 +67,7 @@ TEST_CASE("position: two rotations are the rotation by the sum") {
   }
 }
 
-TEST_CASE("position: scores depend on the distance alone, on both axes") {
+TEST_CASE("position: scores depend only on the distance, on both axes") {
   test::Rng random(3);
   for (const RopePairing pairing : kPairings) {
     for (int trial = 0; trial < 20; ++trial) {

@@ -147,7 +147,7 @@ TEST_CASE("text: long words and runs take no quadratic time") {
   CHECK(ids.size() == (std::size_t{1} << 18));
 }
 
-TEST_CASE("text: a file of a tokenizer that the system does not tell about") {
+TEST_CASE("text: a file of a tokenizer that the system has no information about") {
   const test::TemporaryFolder folder;
   std::filesystem::create_symlink("tokenizer_config.json", folder / "tokenizer_config.json");
   CHECK_ERROR(ErrorKind::io, ("tokenizer_config.json", "cannot be examined"), Tokenizer::load(folder.path()));

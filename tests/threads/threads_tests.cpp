@@ -76,7 +76,7 @@ ImageSource image_of(const std::vector<std::uint8_t>& pixels, std::size_t edge) 
 
 }  // namespace
 
-TEST_CASE("threads: sessions of one model, each with a team, give the bits of one alone") {
+TEST_CASE("threads: sessions of one model, each with a team, give the bits of a single one") {
   constexpr std::size_t kSessions = 4, kSizes = 3;
   for (const char* name : {"rope-mixed-ape", "hf-dinov3"}) {  // resampled tables and factors for each grid
     for (const Precision precision : {Precision::float32, Precision::int8}) {
@@ -111,7 +111,7 @@ TEST_CASE("threads: 64 sessions of one model at once") {
   for (const int count : equal) CHECK(count == 3);
 }
 
-TEST_CASE("threads: sessions of short-lived threads leave nothing behind") {
+TEST_CASE("threads: sessions of short-lived threads leave nothing") {
   const auto model = golden_model("rope-axial");
   const auto run = [&](int count) {
     for (int i = 0; i < count; ++i) {

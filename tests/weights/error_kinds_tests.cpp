@@ -133,7 +133,7 @@ TEST_CASE("error kinds: JSON and tables of classes") {
          {"a row of another length", ErrorKind::format, "line 2", "name,category\na\n"}});
 }
 
-TEST_CASE("error kinds: configurations and the weights beside them") {
+TEST_CASE("error kinds: configurations and the weights next to them") {
   const ChangedModel model("hf-vit");
   const std::string sound = test::read_text(model.folder() / "config.json");
   const auto load_with = [&](const std::string& from, const std::string& to) {

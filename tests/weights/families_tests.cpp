@@ -342,7 +342,7 @@ TEST_CASE("weights: I-JEPA and DINOv2 load under the names of transformers 5's m
     check_module_names(root / name);
 }
 
-TEST_CASE("weights: MetaCLIP 2 holds the image tower of CLIP, whole and alone") {
+TEST_CASE("weights: MetaCLIP 2 holds the image tower of CLIP, with and without the rest") {
   SKIP_WITHOUT_SHARED("fixtures/models");
   for (const char* name : {"hf-clip", "hf-clip-vision-projection"}) {
     CAPTURE(name);
@@ -565,7 +565,7 @@ TEST_CASE("weights: a config.json of another model of transformers is refused by
   CHECK_ERROR(ErrorKind::unsupported, ("config.json", "\"beit\""), load_checkpoint(scratch.path()));
 }
 
-TEST_CASE("weights: PyTorch's files are known by their endings, and the member that was read is told") {
+TEST_CASE("weights: PyTorch's files are known by their endings, and the member that was read is reported") {
   SKIP_WITHOUT_SHARED("fixtures/models/orig-naver-rope-mixed");
   const fs::path folder = test::shared_path("fixtures/models/orig-naver-rope-mixed");
   const ScratchFolder scratch("endings");
@@ -631,28 +631,30 @@ TEST_CASE("weights: a table of no numbers but very many rows is refused at once"
     CAPTURE(architecture);
     const double seconds = test::cpu_seconds(
         [&] { CHECK_THROWS_AS(load_checkpoint(scratch.path(), {.architecture = architecture}), Error); });
-    CHECK(seconds < 1.0);
+    CHECK(seconds < 20);  // of no row; of all it never ends
   }
 }
 
-TEST_CASE("weights: many names beside many blocks are no reason to search long") {
+TEST_CASE("weights: many names and many blocks are no reason to search long") {
   const ScratchFolder scratch("names");
-  std::string header =
-      R"({"patch_embed.proj.weight":{"dtype":"F32","shape":[24,0,16,16],"data_offsets":[0,0]})";
-  const auto add = [&](const std::string& name, const char* shape) {
-    header += ",\"" + name + "\":{\"dtype\":\"F32\",\"shape\":" + shape + ",\"data_offsets\":[0,0]}";
+  const auto seconds = [&](int scale) {
+    std::string header =
+        R"({"patch_embed.proj.weight":{"dtype":"F32","shape":[24,0,16,16],"data_offsets":[0,0]})";
+    const auto add = [&](const std::string& name, const char* shape) {
+      header += ",\"" + name + "\":{\"dtype\":\"F32\",\"shape\":" + shape + ",\"data_offsets\":[0,0]}";
+    };
+    add("storage_tokens", "[1,4,0]");
+    add("rope_embed.periods", "[0]");
+    add("blocks.0.attn.qkv.bias", "[0]");
+    for (int i = 0; i < 100 * scale; ++i) add("blocks." + std::to_string(i) + ".norm1.weight", "[0]");
+    for (int i = 0; i < 2000 * scale; ++i) add("x" + std::to_string(i), "[0]");
+    test::write_text(scratch.path() / "model.safetensors", test::safetensors(header + "}", ""));
+    return test::cpu_seconds([&] {
+      CHECK_ERROR(ErrorKind::mismatch, ("model.safetensors"),
+                  load_checkpoint(scratch.path(), {.architecture = "dinov3_vits16"}));
+    });
   };
-  add("storage_tokens", "[1,4,0]");
-  add("rope_embed.periods", "[0]");
-  add("blocks.0.attn.qkv.bias", "[0]");
-  for (int i = 0; i < 1000; ++i) add("blocks." + std::to_string(i) + ".norm1.weight", "[0]");
-  for (int i = 0; i < 20'000; ++i) add("x" + std::to_string(i), "[0]");
-  test::write_text(scratch.path() / "model.safetensors", test::safetensors(header + "}", ""));
-  const double seconds = test::cpu_seconds([&] {
-    CHECK_ERROR(ErrorKind::mismatch, ("model.safetensors"),
-                load_checkpoint(scratch.path(), {.architecture = "dinov3_vits16"}));
-  });
-  CHECK(seconds < 2.0);
+  CHECK(seconds(10) < 40 * seconds(1) + 0.5);  // each name searched in each block: 100 times
 }
 
 TEST_CASE("weights: attention pooling that leaves prefix tokens out is refused") {

@@ -110,7 +110,7 @@ TEST_CASE("layouts: the example of the page loads, with its preprocessing and it
   CHECK(preprocess->mean == std::vector{0.5, 0.5, 0.5});
 }
 
-TEST_CASE("layouts: the tensors tell sizes and parts") {
+TEST_CASE("layouts: the tensors give sizes and parts") {
   const ModelConfig own = load_by(own_layout()).config;
   CHECK(own.embed_dim == 28);
   CHECK(own.depth == 2);
@@ -150,7 +150,7 @@ TEST_CASE("layouts: a classifier under another name is found as in the files of 
   }
 }
 
-TEST_CASE("layouts: what the tensors do not tell is asked for by name") {
+TEST_CASE("layouts: what the tensors do not give is asked for by name") {
   for (const auto& [text, name] :
        {std::pair{"\"num_heads\": 2,", "num_heads"}, std::pair{"\"norm_eps\": 1e-5,", "norm_eps"},
         std::pair{"\"activation\": \"silu\",", "activation"},

@@ -148,7 +148,7 @@ TEST_CASE("weights: Hugging Face's preprocessing, class defaults and size forms"
   CHECK_FALSE(dino.crop);
 }
 
-TEST_CASE("weights: the image processor may stand in processor_config.json, or be told by the model type") {
+TEST_CASE("weights: the image processor may be in processor_config.json, or follow from the model type") {
   Folder nested;
   nested.add("preprocessor_config.json", R"({"image_processor_type": "ViTImageProcessor"})");
   nested.add(

@@ -2,6 +2,7 @@
 // in vision_transformer.cpp.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -12,12 +13,28 @@
 #include "vit/head/head.h"
 #include "vit/head/merger.h"
 #include "vit/kernels/kernels.h"
+#include "vit/layers/layer_norm.h"
+#include "vit/layers/pass.h"
 #include "vit/patch/patch_embed.h"
 #include "vit/position/position.h"
-#include "vit/towers/joint_head.h"
 #include "vit/weights/model_weights.h"
 
 namespace vit::internal {
+/// Blocks without rotation after the final norm, and the vector that is compared with texts, as in dino.txt.
+/// Letters: B images, T = prefix + N tokens, C = embed_dim.
+class JointHead {
+ public:
+  JointHead(Encoder encoder, LayerNorm norm, std::size_t num_prefix);
+
+  /// tokens (B, T, C), after the final norm, are changed in place; out (B, 2 C) gets the class token and the
+  /// mean of the patches, concatenated.
+  void forward(TensorView<float> tokens, TensorView<float> out, const Pass& pass) const;
+
+ private:
+  Encoder encoder_;
+  LayerNorm norm_;
+  std::size_t num_prefix_;
+};
 
 struct ModelLayers {
   PatchEmbed patch_embed;

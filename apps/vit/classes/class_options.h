@@ -1,8 +1,10 @@
 // The classes for images: those of the model, of a head from `vit fit`, or texts.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "apps/vit/classes/labels.h"
@@ -42,5 +44,23 @@ struct Classes {
 /// after an interrupt. Throws UsageError if the model has no classifier and no classes are given, or if
 /// options contradict each other, and Error for files that do not fit the model.
 std::optional<Classes> load_classes(const CommonOptions& common, const ClassOptions& options);
+
+/// P or CATEGORY=P.
+struct Threshold {
+  std::string category;  // "" = for all without their own threshold
+  float value = 0;
+};
+
+/// --top, --threshold and --activation.
+struct SelectionOptions {
+  std::optional<std::size_t> top;
+  std::vector<Threshold> thresholds;
+  std::optional<ClassActivation> activation;  // nothing = the default of the classes
+};
+void add_selection_options(std::vector<Option>& list, SelectionOptions& options);
+
+/// The selection that the options describe. Throws UsageError for options that contradict each other or the
+/// classes.
+Selection make_selection(const SelectionOptions& options, const Classes& classes);
 
 }  // namespace vit::app

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "apps/vit/classes/class_options.h"
-#include "apps/vit/classes/class_selection.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/inputs.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
-#include "apps/vit/inputs/class_folders.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/features.h"
 #include "apps/vit/options/option_values.h"

@@ -9,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "apps/vit/html/page_texts.h"
 #include "apps/vit/outputs/sha256.h"
 #include "apps/vit/outputs/text_format.h"
 #include "vit/base/check.h"

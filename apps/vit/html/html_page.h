@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -59,5 +60,10 @@ struct HtmlPage {
 std::string render(const HtmlPage& page, std::size_t max_bytes = kMaxPageBytes);
 /// Writes the page atomically. Throws Error that names the file.
 void write_page(const std::filesystem::path& path, const HtmlPage& page);
+
+// page.html, page.css and page.js of this folder, which the build embeds
+extern const std::string_view kPageFrame;  // with @NAME@ as placeholders
+extern const std::string_view kPageStyle;
+extern const std::string_view kPageScript;
 
 }  // namespace vit::app

@@ -54,8 +54,8 @@ struct Found {
 
 /// The type of a link's target, or one that the folder does not record. A dangling link is no folder; it is
 /// reported when it is read as an image.
-fs::file_type type_behind(const fs::path& path, fs::file_type told) {
-  if (told != fs::file_type::symlink && told != fs::file_type::unknown) return told;
+fs::file_type resolved_type(const fs::path& path, fs::file_type listed) {
+  if (listed != fs::file_type::symlink && listed != fs::file_type::unknown) return listed;
   std::error_code unreadable;
   return fs::status(path, unreadable).type();
 }
@@ -75,7 +75,7 @@ void collect(const fs::path& folder, Found& found, std::vector<InputFailure>& fa
       continue;
     }
     const fs::path path = folder / entry.name;
-    const fs::file_type type = type_behind(path, entry.type);
+    const fs::file_type type = resolved_type(path, entry.type);
     if (type == fs::file_type::directory) {
       collect(path, found, failures);
     } else if (has_image_extension(path)) {
@@ -366,6 +366,22 @@ InputList list_once(std::span<const std::string> arguments, std::istream& standa
   InputList list = list_inputs(arguments, standard_input);
   take_once(list);
   return list;
+}
+
+std::vector<fs::path> class_folders(const fs::path& root, const std::string& operation) {
+  std::error_code error;
+  VIT_CHECK(fs::exists(root, error), operation, root.string(), ": no such folder");
+  VIT_CHECK(fs::is_directory(root, error), operation, root.string(),
+            ": is a file; expected a folder with one subfolder of images per class; unpack archives "
+            "first");
+  std::vector<fs::path> folders = entries_of(root, error);
+  VIT_CHECK(!error, operation, root.string(), ": ", error.message());
+  std::erase_if(folders, [](const fs::path& path) {
+    std::error_code unreadable;
+    return left_by_others(path.filename().string()) != nullptr || !fs::is_directory(path, unreadable);
+  });
+  VIT_CHECK(!folders.empty(), operation, root.string(), ": contains no folders; expected one per class");
+  return folders;
 }
 
 }  // namespace vit::app

@@ -1,6 +1,7 @@
 // Values of options: parses text into numbers, choices and lists, with uniform error messages.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -94,5 +95,9 @@ Target list_target(std::vector<T>& destination, Parse parse) {
     for (const std::string& value : values) destination.push_back(parse(value));
   }};
 }
+
+/// R, G, B of white, black, gray (grey), #rgb, #rrggbb or "r,g,b" with numbers from 0 to 255, as Pillow's
+/// ImageColor reads them. Throws UsageError for anything else.
+std::array<unsigned char, 3> parse_color(const std::string& color);
 
 }  // namespace vit::app

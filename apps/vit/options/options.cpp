@@ -8,7 +8,6 @@
 
 #include "apps/vit/inputs/clips.h"
 #include "apps/vit/inputs/video.h"
-#include "apps/vit/options/color.h"
 #include "apps/vit/options/data_dir.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"

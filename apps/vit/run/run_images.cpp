@@ -26,7 +26,7 @@ InputList list_of(const ImageJob& job) {
   return list;
 }
 
-/// The files and folders that a run writes; "" stands for none.
+/// The files and folders that a run writes; "" = none.
 std::vector<std::filesystem::path> outputs_of(const ImageJob& job) {
   std::vector<std::filesystem::path> all = job.files;
   all.insert(all.end(), job.writes.begin(), job.writes.end());

@@ -7,7 +7,6 @@
 #include "apps/vit/serve/http_head.h"
 #include "apps/vit/serve/json_body.h"
 #include "apps/vit/serve/page.h"
-#include "apps/vit/serve/page_texts.h"
 #include "apps/vit/serve/service.h"
 #include "vit/analysis/features.h"
 #include "vit/base/check.h"

@@ -359,14 +359,14 @@ TEST_CASE("serve: SIGTERM waits for the answers, and no longer") {
   const TestFolder folder;
   const std::vector<std::string> files = write_pictures(folder, 4);
   std::vector<std::string> many;
-  for (int i = 0; i < 300; ++i) many.push_back(files[static_cast<std::size_t>(i) % files.size()]);
+  for (int i = 0; i < 1000; ++i) many.push_back(files[static_cast<std::size_t>(i) % files.size()]);
   ServeProcess server({"--model", "m=" + data_path("model").string(), "--log", "none"});
   Client busy(server.port()), idle(server.port());
   busy.send(http_request("POST", "/v1/embeddings", image_request("m", many)));
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  REQUIRE(server.await_metric("vit_queue_depth", [](std::size_t inputs) { return inputs > 0; }));
   ::kill(server.process(), SIGTERM);
-  CHECK(idle.is_closed_within(std::chrono::seconds(5)));
-  const HttpAnswer answer = busy.read(std::chrono::seconds(60));
+  CHECK(idle.awaits_end());
+  const HttpAnswer answer = busy.read();
   CHECK(answer.status == 200);
   CHECK(answer.headers.at("connection") == "close");
   CHECK(server.end() == 0);
@@ -377,10 +377,7 @@ TEST_CASE("serve: models that are idle are given back and come again") {
   const std::vector<std::string> files = write_pictures(folder, 1);
   const ServeProcess server({"--model", "m=" + golden_model("rope-axial"), "--idle-unload", "1"});
   const std::string before = server.post("/v1/embeddings", image_request("m", files)).body;
-  CHECK(contains(server.get("/metrics").body, "vit_models_loaded 1\n"));
-  for (int i = 0; i < 100 && !contains(server.get("/metrics").body, "vit_models_loaded 0\n"); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  CHECK(contains(server.get("/metrics").body, "vit_models_loaded 0\n"));
+  CHECK(server.await_metric("vit_models_loaded", [](std::size_t models) { return models == 0; }));
   CHECK(server.get("/v1/models").status == 200);
   CHECK(server.post("/v1/embeddings", image_request("m", files)).body == before);
 }
@@ -396,12 +393,8 @@ TEST_CASE("serve: a model that was exchanged while it was not in memory is refus
   put("rope-axial");
   const ServeProcess server({"--model", "m=" + place, "--idle-unload", "1"});
   const auto ask = [&] { return server.post("/v1/embeddings", image_request("m", files)); };
-  const auto await_unloaded = [&] {
-    for (int i = 0; i < 100 && !contains(server.get("/metrics").body, "vit_models_loaded 0\n"); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  };
   const std::string before = ask().body;
-  await_unloaded();
+  REQUIRE(server.await_metric("vit_models_loaded", [](std::size_t models) { return models == 0; }));
   put("rope-mixed");
   const HttpAnswer exchanged = ask();
   CHECK(exchanged.status == 503);

@@ -23,7 +23,7 @@ namespace vit::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kStartTime = std::chrono::seconds(60);
+constexpr auto kStartTime = std::chrono::seconds(60), kAnswerTime = kStartTime;
 
 template <typename Condition>
 bool wait_until(const Condition& condition, std::chrono::milliseconds time) {
@@ -85,6 +85,17 @@ int ServeProcess::end(int signal) {
   REQUIRE(ends);
   process_ = -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::size_t ServeProcess::metric(const std::string& name) const {
+  const std::string metrics = get("/metrics").body;
+  const std::size_t at = metrics.find("\n" + name + " ");
+  return at == std::string::npos ? 0 : std::stoul(metrics.substr(at + name.size() + 2));
+}
+
+bool ServeProcess::await_metric(const std::string& name,
+                                const std::function<bool(std::size_t)>& holds) const {
+  return wait_until([&] { return holds(metric(name)); }, kAnswerTime);
 }
 
 HttpAnswer ServeProcess::get(const std::string& path, const std::vector<std::string>& headers) const {
@@ -166,8 +177,8 @@ HttpAnswer Client::read(std::chrono::milliseconds time, bool has_body) {
   return answer;
 }
 
-bool Client::is_closed_within(std::chrono::milliseconds time) {
-  const auto deadline = Clock::now() + time;
+bool Client::awaits_end() {
+  const auto deadline = Clock::now() + kAnswerTime;
   while (Clock::now() < deadline) {
     pollfd waited{.fd = socket_, .events = POLLIN, .revents = 0};
     if (::poll(&waited, 1, 20) <= 0) continue;

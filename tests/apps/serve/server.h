@@ -5,7 +5,9 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -42,6 +44,11 @@ class ServeProcess {
   int end(int signal = 15);
   void wait_until_ready() const;
 
+  /// A number of /metrics; 0 if it is not there (yet). A label is part of the name.
+  std::size_t metric(const std::string& name) const;
+  /// Waits until this holds for a number of /metrics; false after a minute.
+  bool await_metric(const std::string& name, const std::function<bool(std::size_t)>& holds) const;
+
   HttpAnswer get(const std::string& path, const std::vector<std::string>& headers = {}) const;
   HttpAnswer post(const std::string& path, const std::string& body,
                   const std::vector<std::string>& headers = {"Content-Type: application/json"}) const;
@@ -64,9 +71,9 @@ class Client {
   /// False where the other end is closed.
   bool send(std::string_view bytes) const;
   /// The next answer; status 0 where none comes within the time. `has_body`: false for HEAD.
-  HttpAnswer read(std::chrono::milliseconds time = std::chrono::seconds(30), bool has_body = true);
-  /// Whether the server closes within the time.
-  bool is_closed_within(std::chrono::milliseconds time);
+  HttpAnswer read(std::chrono::milliseconds time = std::chrono::seconds(60), bool has_body = true);
+  /// Waits until the server closes; false if it does not within a minute.
+  bool awaits_end();
 
  private:
   bool receive(std::chrono::steady_clock::time_point deadline);

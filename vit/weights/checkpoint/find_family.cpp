@@ -33,22 +33,17 @@ constexpr ForeignLayout kForeignLayouts[] = {
     {"backbone.patch_embed.projection.weight", "mmpretrain-vit.json of data/layouts, for mmpretrain's ViT"},
 };
 
-[[noreturn]] void refuse_family(const SourceFiles& files) {
-  const std::span<const TensorEntry> entries = files.tensors.entries();
-  const auto type = files.config ? files.config->find_string("model_type") : std::nullopt;
-  std::string names;
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, entries.size()); ++i)
-    names += (i ? ", " : "") + in_quotes(entries[i].name);
-  const std::string start = text(files.weights_name,
-                                 ": not a supported family of Vision Transformers. "
-                                 "Its tensors are named ",
-                                 names, ", ...; ");
+/// The files of data/layouts that describe models with such tensors; "" if none does.
+std::string_view find_foreign_layout(std::span<const TensorEntry> entries) {
   for (const ForeignLayout& layout : kForeignLayouts) {
-    const bool is_it = std::ranges::any_of(
-        entries, [&](const TensorEntry& entry) { return entry.name.ends_with(layout.patch); });
-    VIT_CHECK(type || !is_it, kWhere, start,
-              "a layout file describes such models (ModelOptions::layout): ", layout.files);
+    const auto is_it = [&](const TensorEntry& entry) { return entry.name.ends_with(layout.patch); };
+    if (std::ranges::any_of(entries, is_it)) return layout.files;
   }
+  return "";
+}
+
+/// A tensor that only models of transformers have; null if there is none.
+const TensorEntry* find_transformers_tensor(std::span<const TensorEntry> entries) {
   const auto is_of_transformers = [](const Family* family) {
     return std::string_view(family->name).starts_with("hf_");
   };
@@ -56,30 +51,60 @@ constexpr ForeignLayout kForeignLayouts[] = {
     const bool also_others = std::ranges::any_of(families(), [&](const Family* other) {
       return !is_of_transformers(other) && other->anchor == family->anchor;
     });
-    if (files.config || !is_of_transformers(family) || also_others) continue;
+    if (!is_of_transformers(family) || also_others) continue;
     for (const TensorEntry& entry : entries) {
-      if (!entry.name.ends_with(family->anchor)) continue;
-      fail(kWhere.with(ErrorKind::mismatch), files.weights_name, ": ", in_quotes(entry.name),
-           " belongs to a model of transformers, whose config.json is missing next to the file");
+      if (entry.name.ends_with(family->anchor)) return &entry;
     }
   }
-  for (const std::string_view known : {"clipseg", "zoedepth", "depth_pro", "prompt_depth_anything",
-                                       "vitmatte", "mask2former", "segformer"}) {
-    VIT_CHECK(!type || *type != known, kWhere, files.weights_name, ": ", *type,
-              ": the head of this model is not implemented; of dense heads those of depth_anything, dpt, "
-              "tipsv2_dpt, chmv2, eomt, owlv2, owlvit, yolos, vitpose, Depth Anything 3 and DINOv2's own "
-              "files are");
-  }
-  VIT_CHECK(!type, kWhere, files.weights_name, ": its config.json is from transformers, with the model_type ",
-            in_quotes(*type), ", which no supported family of Vision Transformers has");
-  VIT_CHECK(files.has_weights, kWhere.with(ErrorKind::io), files.config_name(),
-            ": no file identifies the model, and there are no weights");
+  return nullptr;
+}
+
+std::string first_names(std::span<const TensorEntry> entries) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, entries.size()); ++i)
+    names += (i ? ", " : "") + in_quotes(entries[i].name);
+  return names;
+}
+
+std::string all_anchors() {
   std::string anchors;
   for (const Family* family : families()) {
     if (anchors.find(family->anchor) == std::string::npos)
       anchors += (anchors.empty() ? "" : ", ") + std::string(family->anchor);
   }
-  fail(kWhere, start, "a supported one has one of ", anchors,
+  return anchors;
+}
+
+/// For a config.json of transformers with this model_type.
+[[noreturn]] void refuse_model_type(const SourceFiles& files, std::string_view type) {
+  for (const std::string_view known : {"clipseg", "zoedepth", "depth_pro", "prompt_depth_anything",
+                                       "vitmatte", "mask2former", "segformer"}) {
+    VIT_CHECK(type != known, kWhere, files.weights_name, ": ", type,
+              ": the head of this model is not implemented; of dense heads those of depth_anything, dpt, "
+              "tipsv2_dpt, chmv2, eomt, owlv2, owlvit, yolos, vitpose, Depth Anything 3 and DINOv2's own "
+              "files are");
+  }
+  fail(kWhere, files.weights_name, ": its config.json is from transformers, with the model_type ",
+       in_quotes(type), ", which no supported family of Vision Transformers has");
+}
+
+[[noreturn]] void refuse_family(const SourceFiles& files) {
+  const std::span<const TensorEntry> entries = files.tensors.entries();
+  if (files.config) {
+    if (const auto type = files.config->find_string("model_type")) refuse_model_type(files, *type);
+  }
+  constexpr const char* kNoFamily = ": not a supported family of Vision Transformers. Its tensors are named ";
+  if (const std::string_view layouts = find_foreign_layout(entries); !layouts.empty())
+    fail(kWhere, files.weights_name, kNoFamily, first_names(entries),
+         ", ...; a layout file describes such models (ModelOptions::layout): ", layouts);
+  const TensorEntry* const known = files.config ? nullptr : find_transformers_tensor(entries);
+  if (known != nullptr)
+    fail(kWhere.with(ErrorKind::mismatch), files.weights_name, ": ", in_quotes(known->name),
+         " belongs to a model of transformers, whose config.json is missing next to the file");
+  VIT_CHECK(files.has_weights, kWhere.with(ErrorKind::io), files.config_name(),
+            ": no file identifies the model, and there are no weights");
+  fail(kWhere, files.weights_name, kNoFamily, first_names(entries), ", ...; a supported one has one of ",
+       all_anchors(),
        files.config ? ", and its config.json names the model" : ". A config.json may be missing");
 }
 

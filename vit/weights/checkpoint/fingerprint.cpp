@@ -16,6 +16,8 @@ using position::to_string;
 namespace {
 
 constexpr std::size_t kSamples = 64;
+constexpr std::size_t kReadAtOnce =
+    1 << 16;  // bytes of a tensor that is read once; a page costs what a number does
 
 /// Fowler, Noll, Vo: FNV-1a of 64 bits.
 class Hash {
@@ -65,11 +67,14 @@ void add_tensor(Hash& hash, const TensorEntry& entry) {
   for (const std::size_t dim : entry.shape) hash.add(dim);
   const std::size_t count = entry.num_elements();
   const std::size_t samples = std::min(count, kSamples);
+  const std::vector<std::byte> whole =
+      entry.bytes.size() <= kReadAtOnce ? entry.bytes.copy() : std::vector<std::byte>();
+  const StoredBytes numbers = whole.empty() ? entry.bytes : StoredBytes(whole);
   std::array<std::byte, sizeof(double)> bytes;
   for (std::size_t i = 0; i < samples; ++i) {
     const std::size_t index = samples == 1 ? 0 : i * (count - 1) / (samples - 1);
     const auto element = std::span(bytes).first(dtype_bytes(entry.dtype));
-    entry.bytes.read(offset_of(entry, index), element);
+    numbers.read(offset_of(entry, index), element);
     hash.add(element);
   }
   for (const auto& update : entry.updates) {

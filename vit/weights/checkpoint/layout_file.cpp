@@ -14,8 +14,6 @@
 #include "vit/config/fields.h"
 #include "vit/io/in_quotes.h"
 #include "vit/position/rope.h"
-#include "vit/weights/checkpoint/layout_sizes.h"
-#include "vit/weights/checkpoint/layout_tables.h"
 
 namespace vit::internal {
 namespace {

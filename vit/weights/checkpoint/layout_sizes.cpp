@@ -1,4 +1,4 @@
-#include "vit/weights/checkpoint/layout_sizes.h"
+#include "vit/weights/checkpoint/layout_file.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "vit/weights/checkpoint/layout_tables.h"
+#include "vit/weights/checkpoint/layout_file.h"
 
 #include <algorithm>
 #include <charconv>

@@ -14,14 +14,35 @@
 
 #include "apps/vit/command_line.h"
 #include "apps/vit/commands/dense/dense_options.h"
-#include "apps/vit/commands/dense/map_folder.h"
 #include "apps/vit/html/html_page.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/options.h"
+#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/outputs/run_facts.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/dense_config.h"
 
 namespace vit::app {
+
+/// A folder with files for each image, named after it, and run.json, which says what made them.
+class MapFolder {
+ public:
+  /// Makes the folder and locks it. `endings` of the files of each image: ".png", "_color.png". Throws
+  /// UsageError if it holds results of an earlier run and `resume` is not set, Error if they were made
+  /// otherwise.
+  MapFolder(std::filesystem::path folder, std::vector<std::string> endings, const RunFacts& facts,
+            bool resume);
+
+  /// Whether all files of the image are there.
+  bool has(const std::filesystem::path& name) const;
+  /// The file of that name and ending; its folder is made.
+  std::filesystem::path path_of(const std::filesystem::path& name, const std::string& ending) const;
+
+ private:
+  std::filesystem::path folder_;
+  std::vector<std::string> endings_;
+  FileHandle run_;  // run.json, which is locked
+};
 
 /// A kind of files in a folder of results: the word of --format, and what follows the name of the image.
 struct MapFormat {

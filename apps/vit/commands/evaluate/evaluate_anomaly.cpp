@@ -1,4 +1,4 @@
-#include "apps/vit/commands/evaluate/evaluate_anomaly.h"
+#include "apps/vit/commands/evaluate/measures.h"
 
 #include <cstdio>
 #include <map>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/vit/commands/anomaly/anomaly.h"
-#include "apps/vit/inputs/class_folders.h"
+#include "apps/vit/inputs/inputs.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/run/interrupt.h"
@@ -56,8 +56,8 @@ TestSet read_test_set(const fs::path& folder) {
     }
   }
   const fs::path masks = fs::absolute(root).lexically_normal().parent_path();
-  const fs::path beside = (root.filename().empty() ? masks.parent_path() : masks) / "ground_truth";
-  if (fs::is_directory(beside, error)) set.masks = beside;
+  const fs::path sibling = (root.filename().empty() ? masks.parent_path() : masks) / "ground_truth";
+  if (fs::is_directory(sibling, error)) set.masks = sibling;
   return set;
 }
 

@@ -1,4 +1,4 @@
-#include "apps/vit/commands/evaluate/evaluate_maps.h"
+#include "apps/vit/commands/evaluate/measures.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,12 +1,12 @@
 // vit evaluate --scale-consistency: patch features of images at several sizes, without labels.
-#include "apps/vit/commands/evaluate/evaluate_scales.h"
-
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "apps/vit/commands/evaluate/scale_consistency.h"
+#include "apps/vit/commands/evaluate/measures.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/outputs/text_format.h"
@@ -17,6 +17,107 @@
 
 namespace vit::app {
 namespace {
+
+struct Share {
+  std::size_t index = 0;  // of the finer or coarser cell
+  double weight = 0.0;    // of all shares of one cell 1
+};
+
+/// The cells of an axis of `from` cells that overlap cell `at` of an axis of `to` cells.
+std::vector<Share> shares_of(std::size_t at, std::size_t to, std::size_t from) {
+  std::vector<Share> out;
+  // in units of 1 / (from * to) of the axis, which are integers
+  const std::size_t begin = at * from, end = (at + 1) * from;
+  for (std::size_t i = begin / to; i < from && i * to < end; ++i) {
+    const std::size_t overlap = std::min(end, (i + 1) * to) - std::max(begin, i * to);
+    out.push_back({i, static_cast<double>(overlap) / static_cast<double>(from)});
+  }
+  return out;
+}
+
+/// Scales `vector` to length 1; a zero vector stays zero.
+void normalize(double* vector, std::size_t size) {
+  double sum = 0.0;
+  for (std::size_t c = 0; c < size; ++c) sum += vector[c] * vector[c];
+  if (sum == 0.0) return;
+  for (std::size_t c = 0; c < size; ++c) vector[c] /= std::sqrt(sum);
+}
+
+/// (h, w, C): features (h', w', C) of another grid of the same image, averaged over the area of each patch
+/// of `grid`, by the overlap of their areas; in double.
+Tensor<double> averaged_patches(TensorView<const float> patches, GridSize grid) {
+  const std::size_t channels = patches.shape().last();
+  Tensor<double> out(Shape{grid.rows, grid.columns, channels});
+  std::ranges::fill(out.flat(), 0.0);
+  for (std::size_t row = 0; row < grid.rows; ++row) {
+    const std::vector<Share> of_rows = shares_of(row, grid.rows, patches.dim(0));
+    for (std::size_t column = 0; column < grid.columns; ++column) {
+      double* const to = out.data() + (row * grid.columns + column) * channels;
+      for (const Share& y : of_rows) {
+        for (const Share& x : shares_of(column, grid.columns, patches.dim(1))) {
+          const float* const from = patches.row(y.index * patches.dim(1) + x.index);
+          for (std::size_t c = 0; c < channels; ++c)
+            to[c] += y.weight * x.weight * static_cast<double>(from[c]);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+/// The similarity of the patch features of an image and of its enlarged copy: a measure of model behavior at
+/// another size that needs no labels. Means over all patches of all images.
+/// Letters: h, w = patches per column and row, C = channels.
+class ScaleConsistency {
+ public:
+  /// `trained` (h, w, C) at the first size, `other` (h', w', C) at another. Throws Error if C differs.
+  void add(TensorView<const float> trained, TensorView<const float> other);
+
+  /// Cosine between a patch and the same region of the other image; 1 if the size has no effect.
+  double same_place() const;
+  /// Cosine between patches at different positions: the common part of all features; 0 for a single patch.
+  double other_places() const;
+
+ private:
+  double same_ = 0.0, others_ = 0.0;
+  std::size_t num_same_ = 0, num_others_ = 0;
+};
+
+void ScaleConsistency::add(TensorView<const float> trained, TensorView<const float> other) {
+  const std::size_t channels = trained.shape().last();
+  VIT_CHECK(channels == other.shape().last(), "ScaleConsistency", "features of ", channels, " and ",
+            other.shape().last(), " channels");
+  const GridSize grid{trained.dim(0), trained.dim(1)};
+  Tensor<double> a = averaged_patches(trained, grid), b = averaged_patches(other, grid);
+  std::vector<double> a_sum(channels, 0.0), b_sum(channels, 0.0);
+  const std::size_t count = grid.rows * grid.columns;
+  double same = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    double* const at = a.data() + i * channels;
+    double* const bt = b.data() + i * channels;
+    normalize(at, channels);
+    normalize(bt, channels);
+    for (std::size_t c = 0; c < channels; ++c) {
+      same += at[c] * bt[c];
+      a_sum[c] += at[c];
+      b_sum[c] += bt[c];
+    }
+  }
+  double all = 0.0;
+  for (std::size_t c = 0; c < channels; ++c) all += a_sum[c] * b_sum[c];
+  same_ += same;
+  num_same_ += count;
+  others_ += all - same;  // the sum over all pairs is the product of the sums
+  num_others_ += count * (count - 1);
+}
+
+double ScaleConsistency::same_place() const {
+  return num_same_ == 0 ? 0.0 : same_ / static_cast<double>(num_same_);
+}
+
+double ScaleConsistency::other_places() const {
+  return num_others_ == 0 ? 0.0 : others_ / static_cast<double>(num_others_);
+}
 
 using nlohmann::ordered_json;
 

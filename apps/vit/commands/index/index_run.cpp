@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "apps/vit/html/thumbnails.h"
-#include "apps/vit/options/color.h"
+#include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/config/output_table.h"

@@ -1,4 +1,4 @@
-#include "apps/vit/commands/info/dense_facts.h"
+#include "apps/vit/commands/info/model_facts.h"
 
 #include <algorithm>
 #include <cmath>

@@ -12,10 +12,8 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
-#include "apps/vit/commands/info/dense_facts.h"
 #include "apps/vit/commands/info/flops.h"
 #include "apps/vit/commands/info/model_facts.h"
-#include "apps/vit/commands/info/text_facts.h"
 #include "apps/vit/options/flag_names.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/options.h"

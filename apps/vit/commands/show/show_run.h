@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/commands/show/number_file.h"
-#include "apps/vit/commands/show/picture_sink.h"
+#include "apps/vit/commands/show/show_files.h"
 #include "apps/vit/commands/show/show_options.h"
 #include "apps/vit/html/html_page.h"
 #include "apps/vit/run/progress.h"

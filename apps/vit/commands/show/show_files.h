@@ -1,7 +1,8 @@
-// Output of the pictures of a run: one sheet in a .png file, or one file per picture in a folder.
+// The files of vit show: its pictures, and the arrays of --data.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 
 namespace vit::app {
 
+/// Pictures: one sheet in a .png file, or one file per picture in a folder.
 class PictureSink {
  public:
   /// A path that ends in .png is one file for all of `num_pictures`, any other a folder, which is created;
@@ -49,6 +51,32 @@ class PictureSink {
   std::vector<Image> sheet_;
   std::vector<std::string> caption_;
   std::set<std::string> names_;
+};
+
+/// Named arrays of several types and shapes in a .npz file.
+class NumberFile {
+ public:
+  /// "" = nothing is kept. Throws UsageError for another extension than .npz, Error if no file can be created
+  /// there.
+  explicit NumberFile(std::filesystem::path path);
+
+  void add(std::string name, std::vector<std::size_t> shape, std::span<const float> numbers);
+  void add(std::string name, std::vector<std::size_t> shape, std::span<const std::uint8_t> numbers);
+  /// Writes the arrays and `files`, an array of strings.
+  void write(std::span<const std::string> files) const;
+
+ private:
+  struct Array {
+    std::string name;
+    std::string descr;
+    std::vector<std::size_t> shape;
+    std::vector<std::byte> bytes;
+  };
+  void add_bytes(std::string name, std::string descr, std::vector<std::size_t> shape,
+                 std::span<const std::byte> bytes);
+
+  std::filesystem::path path_;
+  std::vector<Array> arrays_;
 };
 
 }  // namespace vit::app
