@@ -313,7 +313,7 @@ TEST_CASE("apps: an array that is interrupted by SIGTERM is written as far as it
   const std::string list = repeated_line(folder / "a.ppm", kCopies);
   const RunResult embedded = run_vit(with_model("embed", {"--features", "pooled", "--output",
                                                           folder / "x.npz", "--progress", "always", "-"}),
-                                     {.standard_input = list, .signal = SIGTERM, .signal_at_progress = true});
+                                     {.standard_input = list, .signal_at_progress = true, .signal = SIGTERM});
   CHECK(embedded.exit_code == 128 + SIGTERM);
   CHECK(!contains(embedded.err, "vit: "));
   const std::map<std::string, NpyArray> arrays = read_npz(folder / "x.npz");
