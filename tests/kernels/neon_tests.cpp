@@ -73,7 +73,8 @@ TEST_CASE("neon: sums of BFMMLA are rounded to odd, in the order of its definiti
   const KernelTable* const table = find_table("neon_i8mm");
   if (table == nullptr) return;
   test::Rng rng(17);
-  for (const auto& [rows, columns, k] : kSizes) {
+  for (const std::array<std::size_t, 3>& size : kSizes) {
+    const std::size_t rows = size[0], columns = size[1], k = size[2];  // clang 14 captures no bindings
     CAPTURE(rows);
     CAPTURE(columns);
     CAPTURE(k);
