@@ -18,6 +18,7 @@ import argparse
 import datetime
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -174,7 +175,9 @@ def draw_photographs(folder):
 
 def timed(*words, **more):
     start = time.perf_counter()
-    subprocess.run([str(word) for word in words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **more)
+    if done.returncode != 0:
+        sys.exit(f"{words[0]}: {done.stderr.strip()[-1000:]}")
     return time.perf_counter() - start
 
 
@@ -188,10 +191,10 @@ def compare_folder(options, variant):
     environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
     outputs = {name: options.work / "folder" / name.replace(" ", "_") for name in
                ("vit", "transformers", "vit, bfloat16", "transformers, bfloat16")}
-    for path in outputs.values():
-        path.mkdir(parents=True, exist_ok=True)
 
     def run(name, some):
+        shutil.rmtree(outputs[name], ignore_errors=True)
+        outputs[name].mkdir(parents=True)
         bfloat16 = "bfloat16" in name
         if name.startswith("vit"):
             return timed(options.vit, "depth", "--model", model, *some, "--output", f"{outputs[name]}/", "--quiet",
