@@ -185,7 +185,7 @@ void check_convolution(const kernels::KernelTable& table, const Problem& p) {
   MapEpilogue epilogue{.activation = Activation::relu, .residual = out.map};
   if (p.in_relu) epilogue.in_relu = true, epilogue.second = second.map;
   convolution.forward(in.map, out.map, 2, scratch, epilogue);
-  const bool of_tiles = p.edge == 3 && p.stride == 1;
+  const bool of_tiles = p.edge == 3 && p.stride == 1 && p.in >= kernels::kTransformedChannels;
   std::optional<TileMagnitudes> magnitudes;
   if (of_tiles) magnitudes.emplace(p, in, weight);
   for (std::size_t y = 0; y < size.height; ++y) {
@@ -223,8 +223,9 @@ TEST_CASE("convolution: every table against sums in double") {
     for (const Problem& p :
          {Problem{{1, 1}, 1, 1, 3, 1}, Problem{{5, 7}, 3, 10, 3, 1, true}, Problem{{4, 13}, 10, 5, 3, 2},
           Problem{{5, 5}, 24, 24, 3, 2}, Problem{{3, 30}, 17, 33, 3, 1, true}, Problem{{2, 9}, 800, 20, 3, 1},
-          Problem{{8, 12}, 32, 32, 3, 1, true}, Problem{{13, 62}, 5, 17, 3, 1},
-          Problem{{6, 4}, 48, 8, 1, 1}}) {
+          Problem{{8, 12}, 32, 32, 3, 1, true}, Problem{{1, 3}, 33, 1, 3, 1},
+          Problem{{5, 31}, 35, 33, 3, 1, true}, Problem{{9, 33}, 31, 40, 3, 1},
+          Problem{{13, 62}, 5, 17, 3, 1}, Problem{{6, 4}, 48, 8, 1, 1}}) {
       check_convolution(*table, p);
     }
   }
@@ -257,9 +258,16 @@ TEST_CASE("convolution: 3x3 errs about twice as much as plain sums, not by order
 }
 
 TEST_CASE("convolution: bits do not depend on the number of threads or on how tiles are split") {
+  std::size_t channels = 0;
+  SUBCASE("plain sums") {
+    channels = 20;
+  }
+  SUBCASE("transforms") {
+    channels = 40;
+  }
   test::Rng rng(3);
-  const OwnMap in({37, 29}, 20, 1);
-  const Tensor<float> weight = rng.tensor({40, 20, 3, 3});
+  const OwnMap in({37, 29}, channels, 1);
+  const Tensor<float> weight = rng.tensor({40, channels, 3, 3});
   const Convolution convolution(weight, {}, 1, kernels::default_kernels());
   const OwnMap one({37, 29}, 40, 2), three({37, 29}, 40, 2), strips({37, 29}, 40, 2);
   Tensor<float> scratch = scratch_of(convolution, 3);
@@ -268,7 +276,7 @@ TEST_CASE("convolution: bits do not depend on the number of threads or on how ti
   for (std::size_t y = 0; y < 37; y += kTile) {  // the rows around a strip are its border
     const auto row = static_cast<std::ptrdiff_t>(y);
     const MapSize size{std::min(kTile, 37 - y), 29};
-    convolution.forward_in_thread(FeatureMap(in.map.row(row), size, 20, in.map.row_stride(), true),
+    convolution.forward_in_thread(FeatureMap(in.map.row(row), size, channels, in.map.row_stride(), true),
                                   FeatureMap(strips.map.row(row), size, 40, strips.map.row_stride(), true),
                                   scratch.data());
   }

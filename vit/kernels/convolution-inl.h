@@ -30,7 +30,15 @@ constexpr float kNear2 = kNear * kNear, kFar2 = kFar * kFar;
 // Between the places of tiles: distances of 4 KiB would compete for the same lines of the L1 cache.
 constexpr size_t kGap = 16;
 
+constexpr size_t kPixels = kTile * kTile;
+constexpr size_t kTaps = 9;  // of a kernel
+
+HWY_INLINE bool is_plain(size_t in_channels) {
+  return in_channels < kTransformedChannels;
+}
+
 inline size_t tiles_at_once(size_t in_channels) noexcept {
+  if (is_plain(in_channels)) return 12;
   constexpr size_t kFloats = size_t{1} << 17;  // half of a L2 cache; the other half is for weights
   const size_t tiles = kFloats / (kPlaces * (in_channels + kPanel)) / kTileRows * kTileRows;
   return HWY_MAX(size_t{24}, HWY_MIN(tiles, size_t{48}));
@@ -45,11 +53,13 @@ inline size_t sum_step(size_t in_channels) noexcept {
 }
 
 inline size_t scratch_floats(size_t in_channels) noexcept {
+  if (is_plain(in_channels)) return tiles_at_once(in_channels) * kPixels * (kTaps * in_channels + kPanel);
   return kPlaces * (window_step(in_channels) + sum_step(in_channels));
 }
 
 inline size_t packed_floats(size_t out_channels, size_t in_channels) noexcept {
-  return (out_channels + kPanel - 1) / kPanel * kPanel * kPlaces * in_channels;
+  const size_t numbers = (is_plain(in_channels) ? kTaps : kPlaces) * in_channels;
+  return (out_channels + kPanel - 1) / kPanel * kPanel * numbers;
 }
 
 /// G w G^T of one kernel (3, 3).
@@ -74,19 +84,23 @@ inline void transform_kernel(const float* weight, float (&places)[kPlaces]) noex
   }
 }
 
-/// Panels of kPanel outputs; of each, its 36 places of (I, kPanel).
+/// Panels of kPanel outputs; of each, its 36 places, or 9 taps, of (I, kPanel).
 inline void pack(const ConvolutionPackArgs& args) noexcept {
-  const size_t in = args.in_channels;
+  const size_t in = args.in_channels, count = is_plain(in) ? kTaps : kPlaces;
   float places[kPlaces];
-  for (size_t column = 0; column < packed_floats(args.out_channels, 1) / kPlaces; ++column) {
-    float* const panel = args.packed + column / kPanel * kPanel * kPlaces * in + column % kPanel;
+  for (size_t column = 0; column < (args.out_channels + kPanel - 1) / kPanel * kPanel; ++column) {
+    float* const panel = args.packed + column / kPanel * kPanel * count * in + column % kPanel;
     for (size_t i = 0; i < in; ++i) {
+      for (float& place : places) place = 0.0f;
       if (column < args.out_channels) {
-        transform_kernel(args.weight + (column * in + i) * 9, places);
-      } else {
-        for (float& place : places) place = 0.0f;
+        const float* const weight = args.weight + (column * in + i) * kTaps;
+        if (is_plain(in)) {
+          for (size_t p = 0; p < kTaps; ++p) places[p] = weight[p];
+        } else {
+          transform_kernel(weight, places);
+        }
       }
-      for (size_t p = 0; p < kPlaces; ++p) panel[(p * in + i) * kPanel] = places[p];
+      for (size_t p = 0; p < count; ++p) panel[(p * in + i) * kPanel] = places[p];
     }
   }
 }
@@ -254,6 +268,55 @@ HWY_INLINE void spread_tile(const ConvolutionArgs& args, size_t tile, float* out
   spread_window<false>(window, out, step);
 }
 
+/// The windows of the 16 pixels of a tile, one after the other; zeros for pixels outside of the map.
+HWY_INLINE void copy_windows(const ConvolutionArgs& args, size_t tile, float* out) {
+  const TileOutput to = tile_output(args, tile);
+  const size_t row = 3 * args.in_channels;  // of a window
+  const float least = least_of(args.in_relu);
+  for (size_t pixel = 0; pixel < kPixels; ++pixel, out += 3 * row) {
+    const size_t i = pixel / kTile, j = pixel % kTile;
+    const bool inside = i < to.rows && j < to.columns;
+    const float* const corner = args.in + (to.y + i) * args.in_stride + (to.x + j) * args.in_channels -
+                                args.in_stride - args.in_channels;
+    for (size_t k = 0; k < 3 * row; ++k) {
+      const float value = inside ? corner[k / row * args.in_stride + k % row] : 0.0f;
+      out[k] = value < least ? least : value;
+    }
+  }
+}
+
+/// convolve_tiles() by plain sums.
+HWY_INLINE void convolve_plainly(const ConvolutionArgs& args, size_t first, size_t count) {
+  const size_t features = kTaps * args.in_channels;
+  float* const windows = args.scratch;
+  float* const sums = windows + tiles_at_once(args.in_channels) * kPixels * features;
+  for (size_t t = 0; t < count; ++t) copy_windows(args, first + t, windows + t * kPixels * features);
+  const float least = least_of(args.relu);
+  for (size_t column = 0; column < args.out_channels; column += kPanel) {
+    const size_t columns = HWY_MIN(kPanel, args.out_channels - column);
+    multiply<FloatLines>({windows, features, 1}, count * kPixels, {args.packed + column * features, features},
+                         columns, {TileStart::zero, sums});
+    for (size_t row = 0; row < count * kPixels; ++row) {
+      const TileOutput tile = tile_output(args, first + row / kPixels);
+      const size_t i = row % kPixels / kTile, j = row % kTile;
+      if (i >= tile.rows || j >= tile.columns) continue;
+      for (size_t c = 0; c < columns; c += kLanes) {
+        const size_t rest = HWY_MIN(kLanes, columns - c);
+        V value = hn::Load(D(), sums + row * kPanel + c);
+        if (args.bias)
+          value = hn::Add(value, rest == kLanes ? hn::LoadU(D(), args.bias + column + c)
+                                                : load_first(args.bias + column + c, rest, 0.0f));
+        value = at_least(least, value);
+        if (rest == kLanes) {
+          tile.put<true>(i, j, column + c, kLanes, value);
+        } else {
+          tile.put<false>(i, j, column + c, rest, value);
+        }
+      }
+    }
+  }
+}
+
 /// Tiles [first, first + count); count <= tiles_at_once.
 HWY_INLINE void convolve_tiles(const ConvolutionArgs& args, size_t first, size_t count) {
   const size_t in = args.in_channels;
@@ -279,8 +342,14 @@ HWY_INLINE void convolve_tiles(const ConvolutionArgs& args, size_t first, size_t
 
 inline void convolve(const ConvolutionArgs& args) noexcept {
   const size_t at_once = tiles_at_once(args.in_channels);
-  for (size_t tile = args.first_tile; tile < args.last_tile; tile += at_once)
-    convolve_tiles(args, tile, HWY_MIN(at_once, args.last_tile - tile));
+  for (size_t tile = args.first_tile; tile < args.last_tile; tile += at_once) {
+    const size_t count = HWY_MIN(at_once, args.last_tile - tile);
+    if (is_plain(args.in_channels)) {
+      convolve_plainly(args, tile, count);
+    } else {
+      convolve_tiles(args, tile, count);
+    }
+  }
 }
 
 [[maybe_unused]] constexpr ConvolutionKernels kKernels{.panel_columns = kPanel,

@@ -9,6 +9,10 @@ namespace vit::internal::kernels {
 /// Edge of a tile in pixels. Tile t is at row t / ceil(W / 4) and column t % ceil(W / 4) of tiles.
 constexpr std::size_t kConvolutionTile = 4;
 
+/// Below so many input channels a convolution is a plain sum. It takes little time, and there are few terms
+/// among which the rounding of transforms would average out.
+constexpr std::size_t kTransformedChannels = 32;
+
 struct ConvolutionPackArgs {
   const float* weight = nullptr;  // (O, I, 3, 3)
   std::size_t out_channels = 0;   // O
