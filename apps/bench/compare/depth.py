@@ -219,8 +219,8 @@ def compare_folder(options, variant):
         total = statistics.median(r[name][1] for r in rounds)
         ratio = statistics.median(r[name][1] / r["vit"][1] for r in rounds)
         further = statistics.median(e[name] for e in each)
-        print(f"| {name} | {total:.2f} | {ratio:.2f} | {further:.3f} | {statistics.median(e[name] / e["vit"] for e in each):.2f} |",
-              flush=True)
+        of_vit = statistics.median(e[name] / e["vit"] for e in each)
+        print(f"| {name} | {total:.2f} | {ratio:.2f} | {further:.3f} | {of_vit:.2f} |", flush=True)
 
 
 def main():
