@@ -203,12 +203,12 @@ struct VIT_API ModelConfig {
   MlpKind mlp = MlpKind::plain;  // two or three matrices
   Activation activation = Activation::gelu;  // of the hidden vector, or of its gate
   bool mlp_norm = false;                     // LayerNorm on the hidden vector (EVA-02 base, large)
-  float mlp_limit = 0.0f;                    // most of gates, and most and least of values (GLM-5.3); 0 = none
-  bool clipped = false;                      // linear layers of blocks clip inputs and outputs (Gemma 4)
-  bool branch_norm = false;                  // norm on the output of both branches of a block (Gemma 4)
-  bool layer_scale = false;                  // both branches of a block are multiplied by a vector (C)
-  bool token_norm = true;                    // final LayerNorm on all tokens
-  bool pooled_norm = false;                  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
+  float mlp_limit = 0.0f;    // most of gates, and most and least of values (GLM-5.3); 0 = none
+  bool clipped = false;      // linear layers of blocks clip inputs and outputs (Gemma 4)
+  bool branch_norm = false;  // norm on the output of both branches of a block (Gemma 4)
+  bool layer_scale = false;  // both branches of a block are multiplied by a vector (C)
+  bool token_norm = true;    // final LayerNorm on all tokens
+  bool pooled_norm = false;  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
 
   Pooling pooling = Pooling::class_token;    // what `pooled` is made of
   std::vector<std::size_t> pooled_tokens{};  // of Pooling::prefix_tokens

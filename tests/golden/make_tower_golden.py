@@ -333,6 +333,28 @@ def glm5(w, prefix, config, image):
     return {"tokens": cells, "merged": gated(y, prefix + "merger.", config["projection_intermediate_size"], out, False)}
 
 
+def rice(w, prefix, config, image):
+    """A class token in front of the patches, turned by angles of its own; it is no visual token."""
+    patch, width, heads, eps = config["patch_size"], config["hidden_size"], config["num_heads"], config["layer_norm_eps"]
+    patches = patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    kernel = w.make(prefix + "patch_embed.proj.weight", width, 3, patch, patch).reshape(width, -1)
+    x = np.concatenate([w.make(prefix + "class_embedding", width)[None], patches.reshape(rows * columns, -1) @ kernel.T])
+    angles = np.concatenate([w.make(prefix + "class_pos_emb", 1, width // heads // 2, spread=1.0),
+                             angles_of(rows, columns, width // heads)])
+    x = layer_norm(x, *w.norm(prefix + "pre_layernorm", width), eps)
+    for i in range(config["depth"]):
+        name = f"{prefix}blocks.{i}."
+        qkv = w.linear(layer_norm(x, *w.norm(name + "norm1", width), eps), name + "attn.qkv", 3 * width)
+        x = x + w.linear(attention(*np.split(qkv, 3, 1), heads, angles, np.zeros(len(x), int)), name + "attn.proj", width)
+        y = w.linear(layer_norm(x, *w.norm(name + "norm2", width), eps), name + "mlp.fc1", config["intermediate_size"])
+        x = x + w.linear(gelu(y), name + "mlp.fc2", width)
+    cells = cells_of(layer_norm(x[1:], *w.norm(prefix + "merger.ln_q", width), eps), rows, columns, 2)
+    merged = w.linear(gelu(w.linear(cells, prefix + "merger.mlp.0", 4 * width)), prefix + "merger.mlp.2",
+                      config["text_hidden_size"])
+    return {"tokens": x, "merged": merged}
+
+
 SIZES = {"sam3": [(24, 24)] * 2}  # of images, where they are not those of all
 TOWERS = {
     "qwen2.5-vl-shards": (qwen2_5_vl, "visual.", {
@@ -378,6 +400,12 @@ TOWERS = {
                           "patch_size": 4, "intermediate_size": 28, "out_hidden_size": 20, "attention_bias": True,
                           "projection_intermediate_size": 36, "swiglu_limit": 0.75, "spatial_merge_size": 2,
                           "temporal_patch_size": 2, "rms_norm_eps": 1e-5, "hidden_act": "silu"}}),
+    "rice": (rice, "visual.", {
+        "architectures": ["LLaVAOneVision1_5_ForConditionalGeneration"], "model_type": "llavaonevision1_5",
+        "text_config": {"hidden_size": 20},
+        "vision_config": {"model_type": "rice_vit", "depth": 2, "hidden_size": 32, "num_heads": 2, "patch_size": 4,
+                          "intermediate_size": 28, "text_hidden_size": 20, "spatial_merge_size": 2,
+                          "temporal_patch_size": 1, "layer_norm_eps": 1e-5, "hidden_act": "gelu"}}),
 }
 
 

@@ -73,6 +73,17 @@ TEST_CASE("weights: malformed json is refused with its position") {
   CHECK_NOTHROW(parse(R"({"a": {"k": 1}, "b": {"k": 1}})"));
 }
 
+TEST_CASE("weights: numbers that only Python writes are null where a caller accepts them") {
+  const char* const text = R"({"a": ["exp", -Infinity, Infinity], "b": NaN, "c": 1})";
+  CHECK_ERROR(ErrorKind::format, ("a.json"), parse(text));
+  const Json json = parse(text, {.accepts_nonfinite = true});
+  CHECK(json.at("a").size() == 3);
+  CHECK(json.at("a")[1].is_null());
+  CHECK(!json.find_double("b"));
+  CHECK(json.find_size("c") == 1);
+  CHECK_ERROR(ErrorKind::format, ("a.json"), parse("[-Inf]", {.accepts_nonfinite = true}));
+}
+
 TEST_CASE("weights: json limits hold") {
   CHECK_NOTHROW(parse(std::string(64, '[') + std::string(64, ']')));
   CHECK_ERROR(ErrorKind::unsupported, ("a.json", "64"), parse(std::string(65, '[') + std::string(65, ']')));

@@ -1,5 +1,5 @@
-// Configurations of vision towers that cannot be meant, or ask for what is not implemented: each is refused in
-// one line that names the file, before any number of the weights is read.
+// Configurations of vision towers that cannot be meant, or ask for what is not implemented: each is refused
+// in one line that names the file, before any number of the weights is read.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -10,7 +10,8 @@
 
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/errors.h"
-#include "tests/support/golden_models.h"
+#include "tests/support/shared_data.h"
+#include "tests/support/training_files.h"
 #include "vit/model.h"
 
 namespace vit {
@@ -53,7 +54,8 @@ const Tower kTowers[] = {
     {"model.visual.patch_embed.proj.weight",
      R"({"model_type": "glm4v", "vision_config": {"hidden_size": 48, "num_heads": 2, "depth": 2, "patch_size": 8,
         "image_size": 40, "out_hidden_size": 32, "intermediate_size": 56, "spatial_merge_size": 2}})",
-     {"hidden_size", "num_heads", "depth", "patch_size", "image_size", "out_hidden_size", "spatial_merge_size"}},
+     {"hidden_size", "num_heads", "depth", "patch_size", "image_size", "out_hidden_size",
+      "spatial_merge_size"}},
     {"model.visual.patch_embed.proj.weight",
      R"({"model_type": "glm5_next", "vision_config": {"hidden_size": 48, "num_heads": 2, "depth": 2, "patch_size": 8,
         "image_size": 40, "out_hidden_size": 32, "intermediate_size": 56, "swiglu_limit": 7,
@@ -121,7 +123,8 @@ std::string with_value(std::string config, const std::string& size, const std::s
   const std::size_t at = config.find("\"" + size + "\": ");
   REQUIRE(at != std::string::npos);
   const std::size_t begin = at + size.size() + 4;
-  const std::size_t end = config[begin] == '[' ? config.find(']', begin) + 1 : config.find_first_of(",}", begin);
+  const std::size_t end =
+      config[begin] == '[' ? config.find(']', begin) + 1 : config.find_first_of(",}", begin);
   return config.replace(begin, end - begin, value);
 }
 
@@ -136,7 +139,8 @@ TEST_CASE("towers: a size that cannot be meant is refused in one line, in every 
       folder.write("config.json", config);
       return test::message_of([&] { Model::load(folder.path()); });
     };
-    CHECK(test::contains(message_with(tower.config), "missing"));  // the other tensors: the configuration is read
+    CHECK(test::contains(message_with(tower.config),
+                         "missing"));  // the other tensors: the configuration is read
     for (const char* const size : tower.sizes) {
       for (const char* const value : {"0", "-1", "4000000000", "1e300", "\"x\"", "[1, -2]", "{}"}) {
         CAPTURE(size);
@@ -149,6 +153,58 @@ TEST_CASE("towers: a size that cannot be meant is refused in one line, in every 
       }
     }
   }
+}
+
+TEST_CASE("towers: what CroCo's files note of heads and positions is read") {
+  const test::ScratchFolder folder("croco");
+  const std::vector<std::byte> numbers(4 * 48 * 192);
+  const auto tensor = [&](const char* name, std::vector<std::size_t> shape) {
+    std::size_t bytes = 4;
+    for (const std::size_t edge : shape) bytes *= edge;
+    return TensorToWrite{name, Dtype::f32, std::move(shape), std::span(numbers).first(bytes)};
+  };
+  write_safetensors(folder.path() / "model.safetensors",
+                    std::vector<TensorToWrite>{tensor("patch_embed.proj.weight", {48, 3, 8, 8}),
+                                               tensor("enc_blocks.0.attn.qkv.weight", {144, 48}),
+                                               tensor("enc_blocks.0.mlp.fc1.weight", {96, 48})});
+  const auto message_with = [&](const std::string& config) {
+    folder.write("config.json", config);
+    return test::message_of([&] { Model::load(folder.path()); });
+  };
+  // as Python writes DUSt3R's
+  CHECK(test::contains(
+      message_with(
+          R"({"enc_num_heads": 5, "pos_embed": "RoPE100", "depth_mode": ["exp", -Infinity, Infinity]})"),
+      "embed_dim 48 is not divisible by num_heads 5"));
+  CHECK(test::contains(message_with(R"({"enc_num_heads": 3, "pos_embed": "RoPE100"})"), "missing"));
+  for (const char* const positions : {"cosine", "RoPE", "RoPE0", "RoPE-1"})
+    CHECK(test::contains(message_with(R"({"pos_embed": ")" + std::string(positions) + "\"}"),
+                         "positions \"" + std::string(positions) + "\" are not those of CroCo v2"));
+
+  namespace op = test::opcode;
+  fs::remove(folder.path() / "config.json");
+  const test::PickledModel model{test::FileCopy(folder.path())};
+  const auto pickled_with = [&](const std::string& note) {
+    const fs::path file =
+        folder.write("model.pth", model.file(op::dict(note + model.member("model", model.dict()))));
+    return test::message_of([&] { Model::load(file); });
+  };
+  CHECK(test::contains(
+      pickled_with(model.member("croco_kwargs", op::dict(model.member("enc_num_heads", "K\x05")))),
+      "not divisible by num_heads 5"));
+  // DUSt3R's and MASt3R's "args" hold the call that makes the model
+  const std::string call =
+      "AsymmetricMASt3R(pos_embed='RoPE100', patch_embed_cls='ManyAR_PatchEmbed', img_size=(512, 512), "
+      "head_type='catmlp+dpt', output_mode='pts3d+desc24', depth_mode=('exp', -inf, inf), conf_mode=('exp', "
+      "1, "
+      "inf), dec_num_heads=12, enc_embed_dim=48, enc_depth=1, enc_num_heads=5, two_confs=True)";
+  const auto args = [&](const std::string& text) {
+    return model.member("args", op::global("argparse", "Namespace") + ")\x81" +
+                                    op::dict(model.member("model", op::string(text))) + "b");
+  };
+  CHECK(test::contains(pickled_with(args(call)), "not divisible by num_heads 5"));
+  CHECK(test::contains(pickled_with(args("CroCo(enc_num_heads=3, pos_embed='cosine')")),
+                       "positions \"cosine\""));
 }
 
 TEST_CASE("towers: values that contradict each other are refused by name") {

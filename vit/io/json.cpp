@@ -80,6 +80,7 @@ class Builder {
     const auto index = static_cast<std::uint32_t>(document_.nodes.size());
     JsonNode node{.parent = parent, .key = key};
     document_.nodes.push_back(node);
+    if (limits_.accepts_nonfinite && json_.skip_nonfinite()) return;  // a null
     switch (json_.peek()) {
       case '{':
         node.kind = NodeKind::object;

@@ -23,6 +23,8 @@ struct JsonLimits {
   std::size_t max_bytes = 64u << 20;
   std::size_t max_depth = 64;
   std::size_t max_values = 8'000'000;
+  /// NaN, Infinity and -Infinity, which Python writes and JSON does not have, are null.
+  bool accepts_nonfinite = false;
 };
 
 /// Smallest and largest number that as_size() accepts.

@@ -34,6 +34,16 @@ char JsonStream::peek() {
   return c;
 }
 
+bool JsonStream::skip_nonfinite() {
+  skip_space();
+  for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
+    if (!text_.substr(at_).starts_with(word)) continue;
+    at_ += word.size();
+    return true;
+  }
+  return false;
+}
+
 void JsonStream::enter(char open, std::string_view wanted) {
   if (peek() != open) fail_here(wanted);
   VIT_CHECK(first_.size() < max_depth_, where_.with(ErrorKind::unsupported), name_, ": nested deeper than ",

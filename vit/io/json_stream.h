@@ -38,6 +38,8 @@ class JsonStream {
   std::uint32_t index();  // an integer from 0 to 2^32 - 1
   bool boolean();
   void null();
+  /// NaN, Infinity and -Infinity, as Python writes them; false if the next value is something else.
+  bool skip_nonfinite();
   /// The text of the next value, whatever it is.
   std::string_view skip();
 

@@ -384,10 +384,12 @@ def write_whole(folder):
     (folder / "model.safetensors").unlink()
 
 
-def bytes_read(trace):
-    """Files of a trace of strace -y, and the bytes read of each."""
+def bytes_read(traces):
+    """Files of traces of strace -y, one for each thread, and the bytes read of each."""
     found = {}
-    for line in trace.read_text(errors="replace").splitlines():
+    for line in (line for trace in traces for line in trace.read_text(errors="replace").splitlines()):
+        if re.search(r"mmap\(.*\.safetensors", line):
+            sys.exit("the shards are mapped: their bytes cannot be counted")
         match = re.search(r"(?:read|pread64|preadv|readv)\(\d+<([^>]*)>.*= (\d+)$", line)
         if match:
             found[match[1]] = found.get(match[1], 0) + int(match[2])
@@ -415,13 +417,13 @@ def whole(options):
             sys.exit(f"vit failed: {command}")
         read = {}
         if shutil.which("strace"):
-            trace = folder / "strace.txt"
             (folder / "vit.safetensors").unlink(missing_ok=True)
-            subprocess.run(["strace", "-f", "-y", "-o", trace, "-e", "trace=read,pread64,readv,preadv,mmap", *command], check=True)
-            read = {name: count for name, count in bytes_read(trace).items() if name.endswith(".safetensors")}
-            if "MAP_SHARED, " in trace.read_text() or re.search(r"mmap\(.*safetensors", trace.read_text()):
-                sys.exit("the shards are mapped: their bytes cannot be counted")
-            trace.unlink()
+            subprocess.run(["strace", "-ff", "-y", "-o", folder / "strace", "-e", "trace=read,pread64,readv,preadv,mmap",
+                            *command], check=True)
+            traces = list(folder.glob("strace.*"))
+            read = {name: count for name, count in bytes_read(traces).items() if name.endswith(".safetensors")}
+            for trace in traces:
+                trace.unlink()
         print(f"| {dtype} | {seconds:.1f} | {usage.ru_maxrss >> 10} | {sum(read.values()) / 1e6:.0f} | {len(read)} |", flush=True)
 
 

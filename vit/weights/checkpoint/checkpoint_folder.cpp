@@ -147,7 +147,7 @@ const std::optional<Json>& CheckpointFolder::json(const char* name) const {
   if (const auto known = json_.find(name); known != json_.end()) return known->second;
   const fs::path file = folder_ / name;
   std::optional<Json> value;
-  if (fs::exists(load_status(file, kWhere))) value = load_json(file);
+  if (fs::exists(load_status(file, kWhere))) value = load_json(file, {.accepts_nonfinite = true});
   if (value) value->expect(Json::Kind::object);
   return json_.emplace(name, std::move(value)).first->second;
 }

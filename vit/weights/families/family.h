@@ -91,6 +91,7 @@ extern const Family kHfLlama4Family;       // families/hf_llama4.cpp
 extern const Family kHfErnieVlFamily;      // families/hf_ernie_vl.cpp
 extern const Family kHfSapiens2Family;     // families/hf_sapiens2.cpp
 extern const Family kHfSam3Family;         // families/hf_sam3.cpp
+extern const Family kHfRiceFamily;         // families/hf_rice.cpp
 extern const Family kTimmTowerFamily;      // families/timm_towers.cpp
 extern const Family kCroCoFamily;          // families/naver_croco.cpp
 

@@ -1,7 +1,7 @@
-// The vision towers of GLM-4.1V, GLM-4.5V, GLM-OCR and GLM-5.3, bare or inside the whole model. An image is two equal
-// frames; a 2 x 2 convolution makes cells of the tokens, which the library calls last_hidden_state, and a
-// gated MLP after a norm makes the visual tokens of them. Source: transformers, models/glm4v, glm4v_moe,
-// glm_ocr, glm5_next.
+// The vision towers of GLM-4.1V, GLM-4.5V, GLM-OCR and GLM-5.3, bare or inside the whole model. An image is
+// two equal frames; a 2 x 2 convolution makes cells of the tokens, which the library calls last_hidden_state,
+// and a gated MLP after a norm makes the visual tokens of them. Source: transformers, models/glm4v,
+// glm4v_moe, glm_ocr, glm5_next.
 #include <algorithm>
 
 #include "vit/base/check.h"
@@ -110,8 +110,8 @@ ParsedModel read(const SourceFiles& files) {
 }
 
 std::optional<Match> match(const SourceFiles& files) {
-  if (!is_ocr(files) &&
-      !has_model_type(files, {"glm4v", "glm4v_vision", "glm4v_moe", "glm4v_moe_vision", "glm46v", "glm46v_vision"}))
+  if (!is_ocr(files) && !has_model_type(files, {"glm4v", "glm4v_vision", "glm4v_moe", "glm4v_moe_vision",
+                                                "glm46v", "glm46v_vision"}))
     return std::nullopt;
   return match_tower(files, "patch_embed.proj.weight");
 }

@@ -37,7 +37,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                               .mlp_dim = 5632,
                               .image_size = 448,
                               .norm_eps = 1e-5});  // whatever norm_eps says
-  c.activation = Activation::gelu;  // whatever hidden_act says
+  c.activation = Activation::gelu;                 // whatever hidden_act says
   c.family = "llama4";
   c.patch_bias = false;
   c.class_token = true;

@@ -144,8 +144,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
 
 ParsedModel read(const SourceFiles& files) {
   const Json json = tower_config(*files.config);
-  ParsedModel out{
-      .config = read_config(files, json), .layout = {kRows}, .ignored = {kWholeModelIgnored}};
+  ParsedModel out{.config = read_config(files, json), .layout = {kRows}, .ignored = {kWholeModelIgnored}};
   if (is_mistral(files)) out.layout.add(kMistral);
   if (has_model_type(files, {"lighton_ocr"})) out.layout.add(kLightOn);
   if (out.config.merger.out_dim != 0) fit_to_cells(json, out.config);

@@ -48,8 +48,8 @@ constexpr Ignored kDecoder[] = {
 
 constexpr std::string_view kPrefixes[] = {"", "module."};
 
-/// The argument `key` in the text of a call, "AsymmetricCroCo3DStereo(pos_embed='RoPE100', ...)"; "" if it has
-/// none.
+/// The argument `key` in the text of a call, "AsymmetricCroCo3DStereo(pos_embed='RoPE100', ...)"; "" if it
+/// has none.
 std::string argument_in(std::string_view call, std::string_view key) {
   for (std::size_t at = call.find(key); at != call.npos; at = call.find(key, at + 1)) {
     const std::size_t value = at + key.size() + 1;
@@ -62,8 +62,8 @@ std::string argument_in(std::string_view call, std::string_view key) {
   return "";
 }
 
-/// An argument of the encoder as the publisher's files note it: in config.json, under "croco_kwargs" of CroCo,
-/// in the text that makes the model under "args" of DUSt3R and MASt3R; "" where none does.
+/// An argument of the encoder as the publisher's files note it: in config.json, under "croco_kwargs" of
+/// CroCo, in the text that makes the model under "args" of DUSt3R and MASt3R; "" where none does.
 std::string noted_argument(const SourceFiles& files, const std::string& key) {
   if (files.config) {
     const auto value = files.config->find(key);
@@ -96,7 +96,8 @@ double theta_of(const SourceFiles& files) {
   if (noted.starts_with(kRope))
     std::from_chars(noted.data() + kRope.size(), noted.data() + noted.size(), theta);
   VIT_CHECK(theta >= 1.0 && theta < 1e9, kWhere.with(ErrorKind::unsupported), files.weights_name,
-            ": positions ", in_quotes(noted), " are not those of CroCo v2, DUSt3R and MASt3R, \"RoPE100\"; those "
+            ": positions ", in_quotes(noted),
+            " are not those of CroCo v2, DUSt3R and MASt3R, \"RoPE100\"; those "
             "of CroCo v1, sines and cosines, are not implemented");
   return theta;
 }

@@ -11,7 +11,7 @@ namespace vit::internal {
 namespace {
 
 constexpr Where kWhere{"load_checkpoint", ErrorKind::mismatch};
-constexpr SizeRange kSizes{0, 1u << 22};
+constexpr SizeRange kSizes{1, 1u << 22};
 
 /// model_type of whole models that have a tower which is known here.
 constexpr std::string_view kWholeModels[] = {"qwen2_vl",
@@ -42,6 +42,7 @@ constexpr std::string_view kWholeModels[] = {"qwen2_vl",
                                              "glm5_next",
                                              "llama4",
                                              "gemma4",
+                                             "llavaonevision1_5",
                                              "llava_onevision1_5",
                                              "ernie4_5_vl_moe",
                                              "ernie4_5_moe_vl"};
@@ -177,10 +178,11 @@ ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDe
 }
 
 void fit_to_cells(const Json& json, ModelConfig& c) {
-  VIT_CHECK(c.merger.size >= 1 && c.merger.size <= 64, kWhere.with(ErrorKind::format), json.where(),
-            ": cells of ", c.merger.size, " x ", c.merger.size,
-            " patches for a visual token (spatial_merge_size, merge_kernel_size or pooling_kernel_size); 1 to 64 "
-            "are possible");
+  VIT_CHECK(
+      c.merger.size >= 1 && c.merger.size <= 64, kWhere.with(ErrorKind::format), json.where(), ": cells of ",
+      c.merger.size, " x ", c.merger.size,
+      " patches for a visual token (spatial_merge_size, merge_kernel_size or pooling_kernel_size); 1 to 64 "
+      "are possible");
   VIT_CHECK(c.patch_size != 0, kWhere.with(ErrorKind::format), json.where(), ".patch_size must not be 0");
   const std::size_t edge = c.merger.size * c.patch_size;
   c.image_height = c.image_width = std::max<std::size_t>(c.image_height / edge, 1) * edge;
