@@ -323,7 +323,7 @@ def print_table(rows, options):
 
 def windows(options):
     """A windowed block of Qwen2.5-VL: the difference of towers of five blocks and of one, without global blocks."""
-    edges = [8 * 14 * n for n in (4, 6, 8, 12, 16)]
+    edges = [8 * 14 * n for n in options.windows or (4, 6, 8, 12, 16)]
     times = {}
     for depth in (1, 5):
         vision = {**TOWERS["qwen2_5_vl_3b"]["vision"], "depth": depth, "fullatt_block_indexes": []}
@@ -440,14 +440,14 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--llama-python", help="Python with llama-cpp-python and gguf")
     parser.add_argument("--llama-source", type=Path, help="vendor/llama.cpp of its source archive")
-    parser.add_argument("--windows", action="store_true")
+    parser.add_argument("--windows", nargs="*", type=int, metavar="N", help="edges in windows; default: 4 6 8 12 16")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="messages of the other engines")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     if bool(options.llama_python) != bool(options.llama_source):
         parser.error("--llama-python and --llama-source go together")
-    (windows if options.windows else whole if options.whole else compare)(options)
+    (windows if options.windows is not None else whole if options.whole else compare)(options)
 
 
 if __name__ == "__main__":
