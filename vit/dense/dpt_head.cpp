@@ -119,8 +119,8 @@ void DptHead::lay_out(GridSize grid, int num_threads, DenseMemory& memory) const
     maps.scratch = arena.take<float>({threads, std::max<std::size_t>(scratch_floats(), 1)});
     const MapSize fused = maps.fused;
     const std::size_t head_in = layers_.extra ? config_.extra_channels : config_.features;
-    const auto strip_floats = [](std::size_t rows, std::size_t width, std::size_t channels) {
-      return FeatureMap::num_floats({rows, width}, channels);
+    const auto strip_floats = [](std::size_t rows, std::size_t columns, std::size_t channels) {
+      return FeatureMap::num_floats({rows, columns}, channels);
     };
     arena.share(
         [&] {
