@@ -99,7 +99,7 @@ files = [Path(word) for word in sys.argv[1:]]
 for file, result in zip(files, pipe(str(file) for file in files)):
     depth = result["predicted_depth"].float().numpy().squeeze()
     low, high = depth.min(), depth.max()
-    Image.fromarray(numpy.rint((depth - low) / (high - low) * 65535).astype(numpy.uint16)).save(f"{OUT}/{file.stem}_depth.png")
+    Image.fromarray(numpy.rint((depth - low) / (high - low) * 65535).astype(numpy.uint16)).save(f"{OUT}/{file.stem}.png")
 """
 
 
@@ -208,7 +208,7 @@ def compare_folder(options, variant):
         print(f"{variant}: round {number + 1} of {options.rounds}", file=sys.stderr)
     worst = 0
     for file in files:
-        of_vit, of_torch = (np.asarray(Image.open(outputs[name] / f"{file.stem}_depth.png"), np.int32)
+        of_vit, of_torch = (np.asarray(Image.open(outputs[name] / f"{file.stem}.png"), np.int32)
                             for name in ("vit", "transformers"))
         worst = max(worst, int(np.abs(of_vit - of_torch).max()))
     print(f"Depth Anything V2 {variant}, {len(files)} photographs to 16-bit PNG, {options.threads} threads; float32 depths differ by "
