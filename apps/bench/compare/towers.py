@@ -433,7 +433,7 @@ def main():
     parser.add_argument("--work", type=Path, required=True, help="folder for weights and results")
     parser.add_argument("--towers", nargs="+", choices=TOWERS, default=list(TOWERS))
     parser.add_argument("--sizes", nargs="+", type=int, default=[512, 1024], help="edges of the image in pixels")
-    parser.add_argument("--blocks", type=int, default=0, help="of each tower; 0 = all")
+    parser.add_argument("--blocks", type=int, default=0, help="of each tower; 0 = all; llama.cpp needs 8 of Qwen2.5-VL, of which one is global")
     parser.add_argument("--engines", nargs="+", choices=["vit", "torch", "llama.cpp"])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each engine in a round, one pass at least")
