@@ -48,6 +48,18 @@ std::size_t count_lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+/// Whether a bar of --progress always counts at least one input as done.
+bool shows_progress(const std::string& err) {
+  for (std::size_t at = err.find('/'); at != std::string::npos; at = err.find('/', at + 1)) {
+    const std::size_t space = err.find_last_of(' ', at);
+    const std::string done = space == std::string::npos ? "" : err.substr(space + 1, at - space - 1);
+    if (done.find_first_not_of("0123456789") == std::string::npos &&
+        done.find_first_not_of('0') != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 /// The exit code that a shell reports.
 int wait_for(pid_t process, const std::string& out_path, const std::string& err_path,
              const RunOptions& options) {
@@ -57,7 +69,7 @@ int wait_for(pid_t process, const std::string& out_path, const std::string& err_
   const auto is_due = [&] {
     if (options.signal_after_lines > 0)
       return count_lines(read_text(out_path)) >= static_cast<std::size_t>(options.signal_after_lines);
-    if (options.signal_at_progress) return !read_text(err_path).empty();
+    if (options.signal_at_progress) return shows_progress(read_text(err_path));
     if (options.signal_when) return options.signal_when();
     return options.signal_after.count() > 0 && Clock::now() - start >= options.signal_after;
   };

@@ -35,7 +35,7 @@ struct RunOptions {
   std::map<std::string, std::string> environment{};
   std::chrono::milliseconds signal_after{};  // sends `signal` then; 0 = never
   std::function<bool()> signal_when{};       // sends `signal` once this holds
-  bool signal_at_progress = false;           // sends `signal` with the first sign of --progress always
+  bool signal_at_progress = false;           // sends `signal` once --progress always counts an input
   int signal = 9;                            // SIGKILL
   int signal_after_lines = 0;                // sends `signal` once stdout holds this many lines; 0 = never
   bool ignores_signal = false;               // started with `signal` ignored, as by nohup

@@ -360,7 +360,8 @@ TEST_CASE("convolution: weights, maps and epilogues that do not fit are Errors")
   const OwnMap in({4, 4}, 3, 1), narrow({4, 3}, 4, 1), out({4, 4}, 4, 1);
   CHECK_THROWS_AS(convolution.forward(in.map, narrow.map, 1, scratch), Error);
   CHECK_THROWS_AS(convolution.forward(narrow.map, out.map, 1, scratch), Error);
-  CHECK_THROWS_AS(convolution.forward(in.map, out.map, 1, {}), Error);
+  if (convolution.scratch_floats() > 0)  // not the reference
+    CHECK_THROWS_AS(convolution.forward(in.map, out.map, 1, {}), Error);
   CHECK_THROWS_AS(convolution.forward(in.map, out.map, 1, scratch, {.activation = Activation::gelu}), Error);
   CHECK_THROWS_AS(product.forward(in.map, out.map, 1, {}, {.in_relu = true}), Error);
   convolution.forward(in.map, out.map, 1, scratch);

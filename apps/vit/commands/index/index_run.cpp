@@ -90,13 +90,17 @@ IndexedFile describe_input(const Input& input) {
 }
 
 std::string IndexWork::add(ImageRun& run, const StreamedImage& image) {
-  return failure_of([&] {
-    IndexedFile file = describe_input(run.inputs()[image.index]);
-    std::vector<float> vector = feature_->vector(*image.outputs);
-    file.width = image.size.width;
-    file.height = image.size.height;
-    take(image.index, file, std::move(vector));
+  IndexedFile file;
+  std::vector<float> vector;
+  const std::string failure = failure_of([&] {
+    file = describe_input(run.inputs()[image.index]);
+    vector = feature_->vector(*image.outputs);
   });
+  if (!failure.empty()) return failure;
+  file.width = image.size.width;
+  file.height = image.size.height;
+  take(image.index, file, std::move(vector));  // what fails here, such as a full disk, ends the run
+  return "";
 }
 
 }  // namespace vit::app
