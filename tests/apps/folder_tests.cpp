@@ -63,10 +63,10 @@ TEST_CASE("apps: what programs leave in folders and archives is passed over and 
   write_text(folder / "in.tar", tar(members));
   for (const std::string& argument : {folder / "in", folder / "in.tar"}) {
     CAPTURE(argument);
-    const auto [names, notes] = listed(argument);
-    CHECK(names == images);
-    CAPTURE(notes);
-    for (const Entry& entry : kEntries) CHECK(contains(notes, entry.counted_as));
+    const auto found = listed(argument);  // clang 14 captures no structured bindings
+    CHECK(found.first == images);
+    CAPTURE(found.second);
+    for (const Entry& entry : kEntries) CHECK(contains(found.second, entry.counted_as));
   }
   // what is named is meant
   const auto [names, notes] = listed(folder / "in/.thumbnails");
