@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A tower by the tensor that tells it, its config.json, and the sizes in that.
+/// The tensor by which a tower is recognized, its config.json, and the sizes in that.
 struct Tower {
   const char* anchor;
   const char* config;

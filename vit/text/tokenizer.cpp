@@ -61,11 +61,11 @@ std::optional<TextWeights> text_weights(const TensorFile& file) {
     const auto stem = stem_of(tokens.name);
     if (!stem || tokens.shape.size() != 2) continue;
     TextWeights found{.vocabulary_size = tokens.shape[0]};
-    const auto beside = [&](std::string_view name) { return file.find(std::string(*stem).append(name)); };
-    const TensorEntry* const places = beside("positional_embedding");
+    const auto member = [&](std::string_view name) { return file.find(std::string(*stem).append(name)); };
+    const TensorEntry* const places = member("positional_embedding");
     if (places != nullptr && places->shape.size() == 2) found.context_length = places->shape[0];
     // Only OpenAI's files contain these integers; dino.txt uses OpenAI's tokenizer.
-    const bool openai = beside("context_length") != nullptr && beside("vocab_size") != nullptr;
+    const bool openai = member("context_length") != nullptr && member("vocab_size") != nullptr;
     if (openai || stem->ends_with(kDinoText)) found.library = TextLibrary::openai;
     return found;
   }

@@ -11,7 +11,7 @@ namespace {
 namespace int8 {
 
 /// SDOT multiplies signed bytes: inputs are stored 128 lower than those of other products of bytes, and so is
-/// what stands for 0. Every result is the same.
+/// the byte of 0. Every result is the same.
 struct DotBytes : VnniBytes {
   static constexpr const char* kDescription = "products of bytes (SDOT)";
 };

@@ -19,7 +19,7 @@ constexpr Bone kCocoBones[]{{15, 13}, {13, 11}, {16, 14}, {14, 12}, {11, 12}, {5
                             {5, 6},   {5, 7},   {6, 8},   {7, 9},   {8, 10},  {1, 2},  {0, 1},
                             {0, 2},   {1, 3},   {2, 4},   {3, 5},   {4, 6}};
 
-/// The lines of a picture: those of COCO for its 17 keypoints, by their names; none for others, like animals.
+/// The bones between keypoints: those of COCO if the names are its 17 keypoints, none otherwise (animals).
 std::span<const Bone> bones_of(std::span<const std::string> labels) {
   constexpr std::string_view kParts[]{"nose",     "eye",   "eye",   "ear",   "ear",   "shoulder",
                                       "shoulder", "elbow", "elbow", "wrist", "wrist", "hip",

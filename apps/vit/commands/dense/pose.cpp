@@ -123,7 +123,7 @@ struct ImagePoses {
   std::string failure;
 };
 
-bool meets(const Box& box, ImageSize image) {
+bool overlaps(const Box& box, ImageSize image) {
   return box.x0 < static_cast<double>(image.width) && box.y0 < static_cast<double>(image.height) &&
          box.x1 > 0.0 && box.y1 > 0.0;
 }
@@ -256,7 +256,7 @@ class PoseRun {
     return LoadPixels([this, &images, crop] {
       const std::shared_ptr<const Image> image = shared_->get(crop.input);
       const Box box = crop.box.value_or(whole_box(image->size()));
-      VIT_CHECK(meets(box, image->size()), (Where{"pose", ErrorKind::argument}),
+      VIT_CHECK(overlaps(box, image->size()), (Where{"pose", ErrorKind::argument}),
                 outside_note(box, image->size()));
       return images.preprocessor().run_box(*image, box);
     });
@@ -268,7 +268,7 @@ class PoseRun {
     report_until(images, crop.input);
     const bool prepared = run_.inputs()[crop.input].pixels != nullptr;
     const ImageSize size = crop.box ? shared_->size(crop.input) : ImageSize{};
-    if (size.width != 0 && !meets(*crop.box, size)) {
+    if (size.width != 0 && !overlaps(*crop.box, size)) {
       current_.poses.push_back({*crop.box, {}});
       current_.notes.push_back(outside_note(*crop.box, size));
       add_heatmaps({});
