@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/activations.h"
@@ -115,6 +117,41 @@ void check_against_reference(const KernelTable& table, Sizes sizes) {
   }
 }
 
+struct Outliers {
+  Sizes sizes;
+  std::vector<std::uint32_t> columns;
+};
+
+/// in W^T with the products of some columns in float32.
+Tensor<float> outlier_product(const LinearKernels& kernels, const Tensor<float>& in,
+                              const Tensor<float>& weight, std::span<const std::uint32_t> outliers) {
+  REQUIRE(kernels.has_outliers);
+  const std::size_t outputs = weight.dim(0), panel = kernels.panel_columns;
+  const std::size_t stride = (outputs + panel - 1) / panel * panel;
+  Tensor<float> rest(weight.shape()), columns(Shape{outliers.size(), stride});
+  std::ranges::copy(weight.flat(), rest.data());
+  for (std::size_t n = 0; n < outputs; ++n) {
+    for (std::size_t i = 0; i < outliers.size(); ++i)
+      columns.view().row(i)[n] = std::exchange(rest.view().row(n)[outliers[i]], 0.0f);
+  }
+  const OutlierColumns these{outliers.data(), outliers.size()};
+  Tensor<std::byte> rows(Shape{in.dim(0), kernels.row_bytes(in.dim(1))});
+  kernels.convert_rows({.in = in.data(),
+                        .in_stride = in.dim(1),
+                        .rows = in.dim(0),
+                        .in_features = in.dim(1),
+                        .out = rows.data(),
+                        .outliers = these});
+  const PackedMatrix packed(rest, kernels);
+  Tensor<float> out(Shape{in.dim(0), outputs});
+  GemmArgs args = test::product_args(packed, in.view(), rows);
+  args.out = out.data();
+  args.out_stride = outputs;
+  args.outliers = {these, in.data(), in.dim(1), columns.data(), stride};
+  kernels.gemm(args);
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("kernels: int8 products agree with the reference on every remainder of rows, columns and k") {
@@ -130,6 +167,46 @@ TEST_CASE("kernels: int8 products agree with the reference on every remainder of
     check_against_reference(*table, {3, 2730, 65});
     check_against_reference(*table, {197, 48, 100});
     check_against_reference(*table, {241, 33, 300});  // more rows than one block
+  }
+}
+
+TEST_CASE("kernels: int8 adds outlier columns in float32, and their inputs take no steps from the others") {
+  test::Rng rng(11);
+  for (const Outliers& c : std::initializer_list<Outliers>{{{1, 1, 1}, {0}},
+                                                           {{13, 18, 5}, {4}},
+                                                           {{25, 33, 192}, {0, 191}},
+                                                           {{7, 70, 385}, {5, 191, 192, 384}},
+                                                           {{241, 17, 195}, {100, 193}}}) {
+    const Sizes s = c.sizes;
+    CAPTURE(s.in_features);
+    Tensor<float> in = rng.tensor({s.rows, s.in_features});
+    const Tensor<float> weight = rng.tensor({s.out_features, s.in_features});
+    for (std::size_t m = 0; m < s.rows; ++m) {
+      for (const std::uint32_t k : c.columns) in.view().row(m)[k] *= 1000.0f;
+    }
+    for (const KernelTable* table : available_kernels()) {
+      CAPTURE(table->name);
+      const Tensor<float> out = outlier_product(*table->int8->linear, in, weight, c.columns);
+      const Tensor<float> reference =
+          outlier_product(reference_for(*table->int8->linear), in, weight, c.columns);
+      for (std::size_t m = 0; m < s.rows; ++m) {
+        for (std::size_t n = 0; n < s.out_features; ++n) {
+          double exact = 0.0, sum = 0.0;
+          for (std::size_t k = 0; k < s.in_features; ++k) {
+            const double x = in.view().row(m)[k];
+            exact += x * weight.view().row(n)[k];
+            sum += std::fabs(x) + 0.01;
+          }
+          const float found = out.view().row(m)[n];
+          REQUIRE(std::fabs(found - reference.view().row(m)[n]) <=
+                  test::dot_bound(int8_groups(s.in_features) + c.columns.size() + 3, sum));
+          // Half a step of an input for every weight, and of a weight for every input: of 2 / 254, and of a
+          // pair.
+          const double rounding = (1.0 / 254 + 1.0 / 126) * static_cast<double>(s.in_features);
+          REQUIRE(std::fabs(found - exact) <= rounding + test::dot_bound(s.in_features, sum));
+        }
+      }
+    }
   }
 }
 

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -131,6 +133,61 @@ TEST_CASE("layers: rows without memory to convert them are refused") {
       }
     }
   }
+}
+
+TEST_CASE(
+    "layers: a product with outlier columns has the same bits for any rows, range and number of threads") {
+  test::Rng rng(8);
+  const Tensor<float> weight = rng.tensor({kOutputs, kInputs});
+  Tensor<float> in = rng.tensor({kRows, kInputs});
+  const std::vector<std::uint32_t> outliers{3, 194};
+  for (std::size_t row = 0; row < kRows; ++row) {
+    for (const std::uint32_t k : outliers) in.view().row(row)[k] *= 300.0f;
+  }
+  const LayerNorm norm(rng.numbers(kInputs), rng.numbers(kInputs), 1e-6f);
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    CAPTURE(std::string(table->name));
+    const kernels::Arithmetic& arithmetic = arithmetic_of(*table, Precision::int8);
+    Memory memory(arithmetic);
+    const Linear plain(weight.view(), {}, *arithmetic.linear),
+        linear(weight.view(), {}, *arithmetic.linear, outliers);
+    Tensor<float> whole(Shape{kRows, kOutputs}), again(Shape{kRows, kOutputs});
+    linear.forward(in, whole, memory.pass(1));
+    const LinearInput rows = linear.convert(in, memory.pass());
+    linear.multiply_range(rows, again, {0, 40}, memory.pass());
+    linear.multiply_range(rows, again, {40, kOutputs}, memory.pass());
+    CHECK(std::ranges::equal(again.flat(), whole.flat()));
+    for (std::size_t row = 0; row < kRows; ++row) {
+      const TensorView<float> one(again.view().row(row), Shape{1, kOutputs});
+      linear.forward(in.view().part(row, 1), one, memory.pass(1));
+    }
+    CHECK(std::ranges::equal(again.flat(), whole.flat()));
+    Tensor<float> normed(Shape{kRows, kInputs}), expected(Shape{kRows, kOutputs});
+    norm.forward(in, normed, 1);
+    linear.forward(normed, expected, memory.pass());
+    linear.multiply(linear.convert({norm, in}, normed, memory.pass()), again, memory.pass());
+    CHECK(std::ranges::equal(again.flat(), expected.flat()));
+    CHECK_THROWS_AS(plain.multiply(linear.convert(in, memory.pass()), again, memory.pass()), Error);
+    CHECK_THROWS_AS(linear.multiply(plain.convert(in, memory.pass()), again, memory.pass()), Error);
+  }
+}
+
+TEST_CASE(
+    "layers: outlier columns that a weight does not have, or that its kernels cannot add, are refused") {
+  test::Rng rng(9);
+  Tensor<float> weight = rng.tensor({5, 4});
+  const kernels::KernelTable& table = kernels::default_kernels();
+  const kernels::LinearKernels& int8 = *arithmetic_of(table, Precision::int8).linear;
+  const auto build = [&](std::vector<std::uint32_t> outliers, const kernels::LinearKernels& kernels) {
+    Linear(weight.view(), {}, kernels, outliers);
+  };
+  build({0, 3}, int8);
+  CHECK_THROWS_AS(build({4}, int8), Error);
+  CHECK_THROWS_AS(build({1, 1}, int8), Error);
+  CHECK_THROWS_AS(build({2, 1}, int8), Error);
+  CHECK_THROWS_AS(build({1}, float32()), Error);
+  weight.data()[1] = std::numeric_limits<float>::infinity();
+  CHECK_THROWS_AS(build({1}, int8), Error);
 }
 
 TEST_CASE("layers: a range outside of the outputs is refused") {

@@ -197,6 +197,7 @@ inline void int8_gemm(const GemmArgs& args) noexcept {
     const std::byte* const panel = args.packed + int8::packed_bytes<Form>(column, args.in_features);
     const auto* const scales =
         reinterpret_cast<const InputScale*>(in + int8::value_bytes<Form>(args.in_features));
+    const TileStart start = int8::start_sums(args, row, rows, column, sums);
     for (size_t g = 0; g < int8_groups(args.in_features); ++g) {
       const size_t k = g * kInt8Group;
       const size_t count = int8::round_up(HWY_MIN(kInt8Group, args.in_features - k), Form::kStep);
@@ -207,7 +208,7 @@ inline void int8_gemm(const GemmArgs& args) noexcept {
                               .header = reinterpret_cast<const float*>(panel) + g * int8::kHeaderLanes<Form>,
                               .lines = nullptr,
                               .steps = count / Form::kStep,
-                              .start = g == 0 ? TileStart::zero : TileStart::stored,
+                              .start = g == 0 ? start : TileStart::stored,
                               .next = nullptr};
       multiply_rows<ByteProducts>(
           {.in = group.in, .step = args.in_step, .lines = panel + header + k * kPanel, .count = group.steps},

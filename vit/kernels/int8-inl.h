@@ -184,6 +184,26 @@ HWY_NOINLINE void multiply_group(const SomeGroup& group, size_t rows, const floa
   if (row < rows) multiply_rest<Form, kVectors>(group, row, rows - row, sums, sink);
 }
 
+/// Stores the products of the outlier columns in the sums of a panel, if there are any.
+HWY_INLINE TileStart start_sums(const GemmArgs& args, size_t row, size_t rows, size_t column, float* sums) {
+  const D d;
+  const OutlierProduct& o = args.outliers;
+  if (o.columns.count == 0) return TileStart::zero;
+  for (size_t r = 0; r < rows; ++r) {
+    const float* const in = o.in + (row + r) * o.in_stride;
+    V c0 = hn::Zero(d), c1 = hn::Zero(d);
+    for (size_t i = 0; i < o.columns.count; ++i) {
+      const V x = set(in[o.columns.columns[i]]);
+      const float* const weight = o.weight + i * o.weight_stride + column;
+      c0 = hn::MulAdd(x, hn::LoadU(d, weight), c0);
+      c1 = hn::MulAdd(x, hn::LoadU(d, weight + kLanes), c1);
+    }
+    hn::Store(c0, d, sums + r * kPanel);
+    hn::Store(c1, d, sums + r * kPanel + kLanes);
+  }
+  return TileStart::stored;
+}
+
 /// Rows [row, row + rows) of one panel; rows <= kBlockRows.
 template <class Form>
 HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, size_t column) {
@@ -199,6 +219,7 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
   EpilogueTail tail = EpilogueTail::nothing;
   const bool direct =
       columns == kPanel && args.epilogue.activation == Activation::none && tail_of(args.epilogue, tail);
+  const TileStart start = start_sums(args, row, rows, column, sums);
   for (size_t g = 0; g < groups; ++g) {
     const size_t k = g * kInt8Group;
     const size_t count = round_up(HWY_MIN(kInt8Group, args.in_features - k), Form::kStep);
@@ -209,7 +230,7 @@ HWY_INLINE void multiply_panel(const GemmArgs& args, size_t row, size_t rows, si
                       .header = reinterpret_cast<const float*>(panel) + g * kHeaderLanes<Form>,
                       .lines = unpack_lines(Form(), lines + k * kPanel, count / Form::kStep, unpacked),
                       .steps = count / Form::kStep,
-                      .start = g == 0 ? TileStart::zero : TileStart::stored,
+                      .start = g == 0 ? start : TileStart::stored,
                       .next = lines + (k + count) * kPanel};
     if (direct && g + 1 == groups) {
       with_tail(tail, [&](auto known) HWY_ATTR {
@@ -243,7 +264,8 @@ constexpr LinearKernels kLinear{.description = Form::kDescription,
                                 .convert_rows = quantize<Form>,
                                 .packed_bytes = packed_bytes<Form>,
                                 .pack = pack<Form>,
-                                .gemm = gemm<Form>};
+                                .gemm = gemm<Form>,
+                                .has_outliers = true};
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 using DefaultInt8 = Bytes;

@@ -9,7 +9,8 @@
 // Where two of them are added in 16 bits, neighbors q[n][2i] and q[n][2i + 1] must not be large together; a
 // group where they would be gets a larger scale, and nothing saturates. Sums over a group are exact in int32;
 // those of the groups are added in float32, in order. Short groups keep a channel that is far larger than the
-// others from taking the precision of the entire row.
+// others from taking the precision of the entire row; outlier columns are not in the integers at all
+// (kernels.h).
 #pragma once
 
 #include <cstddef>

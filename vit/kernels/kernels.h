@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -31,13 +32,21 @@ struct Epilogue {
   std::size_t residual_stride = 0;
 };
 
+/// Columns of K whose products int8 computes in float32 and adds: their inputs are far larger than the others
+/// and would take the steps of these (LLM.int8(), Dettmers et al. 2022).
+struct OutlierColumns {
+  const std::uint32_t* columns = nullptr;
+  std::size_t count = 0;
+};
+
 /// Converts rows of float32 to the row format of a product.
 struct ConvertArgs {
   const float* in = nullptr;  // (rows, K)
   std::size_t in_stride = 0;
   std::size_t rows = 0;
   std::size_t in_features = 0;
-  std::byte* out = nullptr;  // (rows, row_bytes(K)), 64-byte aligned
+  std::byte* out = nullptr;   // (rows, row_bytes(K)), 64-byte aligned
+  OutlierColumns outliers{};  // converted as 0; only for kernels that have outliers
 };
 
 struct PackArgs {
@@ -46,6 +55,15 @@ struct PackArgs {
   std::size_t out_features = 0;
   std::size_t in_features = 0;
   std::byte* packed = nullptr;  // packed_bytes(N rounded up to panels, K), 64-byte aligned
+};
+
+/// The second term of a product: x V^T, x the outlier columns of the rows.
+struct OutlierProduct {
+  OutlierColumns columns{};
+  const float* in = nullptr;  // (M, K), the rows in float32
+  std::size_t in_stride = 0;
+  const float* weight = nullptr;  // (count, N rounded up to panels): V transposed
+  std::size_t weight_stride = 0;
 };
 
 /// out = epilogue(in W^T) for the columns [column_begin, column_end) of the output.
@@ -63,7 +81,8 @@ struct GemmArgs {
   std::size_t column_end = 0;         // at most N
   float* out = nullptr;               // (M, N)
   std::size_t out_stride = 0;
-  Epilogue epilogue{};  // pointers to column 0, row 0
+  Epilogue epilogue{};        // pointers to column 0, row 0
+  OutlierProduct outliers{};  // only for kernels that have outliers
 };
 
 /// Products of rows with a weight, in one arithmetic.
@@ -79,6 +98,7 @@ struct LinearKernels {
   /// False if a weight is not representable; int8 requires finite weights.
   bool (*pack)(const PackArgs& args) noexcept;
   void (*gemm)(const GemmArgs& args) noexcept;
+  bool has_outliers = false;  // columns that stay float32
 };
 
 /// out = (in - mean) / sqrt(variance + eps) * gamma + beta, row by row; variance is the biased one. Without a

@@ -398,6 +398,9 @@ HWY_INLINE void multiply_groups(const GemmArgs& args, size_t row, size_t rows, s
   const std::byte* const packed = args.packed + int8::packed_bytes<Form>(column, args.in_features);
   const auto* const scales =
       reinterpret_cast<const InputScale*>(in + int8::value_bytes<Form>(args.in_features));
+  TileStart start = TileStart::zero;  // of both panels
+  for (size_t i = 0; i < panels; ++i)
+    start = int8::start_sums(args, row, rows, column + i * kPanel, sums + i * kSumsOfPanel);
   for (size_t g = 0; g < int8_groups(args.in_features); ++g) {
     const size_t k = g * kInt8Group;
     const size_t steps = (HWY_MIN(kInt8Group, args.in_features - k) + Form::kStep - 1) / Form::kStep;
@@ -413,7 +416,7 @@ HWY_INLINE void multiply_groups(const GemmArgs& args, size_t row, size_t rows, s
                               .header = headers + g * int8::kHeaderLanes<Form>,
                               .lines = nullptr,
                               .steps = steps,
-                              .start = g == 0 ? TileStart::zero : TileStart::stored,
+                              .start = g == 0 ? start : TileStart::stored,
                               .next = nullptr};
       finish_group(group, rows, exact + i * kSumsOfPanel, sums + i * kSumsOfPanel);
     }
@@ -439,7 +442,8 @@ constexpr LinearKernels kInt8Linear{.description = OctetBytes::kDescription,
                                     .convert_rows = int8::quantize<OctetBytes>,
                                     .packed_bytes = int8::packed_bytes<OctetBytes>,
                                     .pack = int8::pack<OctetBytes>,
-                                    .gemm = int8_gemm};
+                                    .gemm = int8_gemm,
+                                    .has_outliers = true};
 
 }  // namespace mmla
 }  // namespace

@@ -148,6 +148,21 @@ struct GroupCursor {
   }
 };
 
+/// A copy of the group of columns [begin, begin + count) without its outliers, or the group itself if it has
+/// none.
+HWY_INLINE const float* without_outliers(const float* in, size_t begin, size_t count,
+                                         const OutlierColumns& outliers, float* copy) {
+  const float* group = in;
+  for (size_t i = 0; i < outliers.count; ++i) {
+    const size_t column = outliers.columns[i] - begin;  // wraps around before the group
+    if (column >= count) continue;
+    if (group == in) __builtin_memcpy(copy, in, count * sizeof(float));
+    copy[column] = 0.0f;
+    group = copy;
+  }
+  return group;
+}
+
 template <class Form>
 void quantize(const ConvertArgs& args) noexcept {
   using Value = typename Form::Value;
@@ -156,8 +171,11 @@ void quantize(const ConvertArgs& args) noexcept {
   const auto columns = [&](GroupCursor at) {
     return HWY_MIN(kInt8Group, args.in_features - at.group * kInt8Group);
   };
-  const auto input = [&](GroupCursor at) {
-    return args.in + at.row * args.in_stride + at.group * kInt8Group;
+  HWY_ALIGN float copy[kInt8Group];
+  const auto input = [&](GroupCursor at) HWY_ATTR {
+    const size_t begin = at.group * kInt8Group;
+    return without_outliers(args.in + at.row * args.in_stride + begin, begin, columns(at), args.outliers,
+                            copy);
   };
   Scaling scaling = {};
   GroupCursor scanned{0, 0}, quantized{0, 0};

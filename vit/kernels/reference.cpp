@@ -319,7 +319,9 @@ Steps steps_over(float lowest, float highest, std::uint8_t) {
 template <typename Value>
 void int8_quantize(const ConvertArgs& args) noexcept {
   for (std::size_t r = 0; r < args.rows; ++r) {
-    const float* const in = args.in + r * args.in_stride;
+    const float* const given = args.in + r * args.in_stride;
+    std::vector<float> in(given, given + args.in_features);
+    for (std::size_t i = 0; i < args.outliers.count; ++i) in[args.outliers.columns[i]] = 0.0f;
     std::byte* const row = args.out + r * int8_row_bytes<Value>(args.in_features);
     auto* const out = reinterpret_cast<Value*>(row);
     auto* const scales = reinterpret_cast<InputScale*>(row + int8_value_bytes<Value>(args.in_features));
@@ -367,6 +369,9 @@ double int8_product(const GemmArgs& args, std::size_t m, std::size_t n) {
     }
     sum += static_cast<double>(product) * weight_scales[g] * scales[g].step;
   }
+  const OutlierProduct& o = args.outliers;
+  for (std::size_t i = 0; i < o.columns.count; ++i)
+    sum += double{o.in[m * o.in_stride + o.columns.columns[i]]} * o.weight[i * o.weight_stride + n];
   return sum;
 }
 
@@ -404,7 +409,8 @@ constexpr LinearKernels kInt8Linear{.description = "naive loops",
                                     .convert_rows = int8_quantize<Value>,
                                     .packed_bytes = int8_packed_bytes,
                                     .pack = int8_pack<kPairLargest>,
-                                    .gemm = int8_gemm<Value>};
+                                    .gemm = int8_gemm<Value>,
+                                    .has_outliers = true};
 
 constexpr Arithmetic kFloat32{.linear = &kFloatLinear, .attention = kAttention, .fine = &kFloatLinear};
 constexpr Arithmetic kBfloat16{.linear = &kBf16Linear, .attention = kAttention, .fine = &kFloatLinear};

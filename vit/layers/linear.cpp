@@ -46,11 +46,47 @@ float activated(float x, Activation activation) {
   return x;
 }
 
+/// The columns `outliers` of a weight (N, K), transposed, with zeros after N.
+Tensor<float> columns_of(const TensorView<const float>& weight, std::span<const std::uint32_t> outliers,
+                         const kernels::LinearKernels& kernels) {
+  VIT_CHECK(kernels.has_outliers && weight.rank() == 2, kWhere, "no outlier columns for ",
+            kernels.description);
+  Tensor<float> columns(Shape{outliers.size(), round_up(weight.dim(0), kernels.panel_columns)});
+  for (std::size_t i = 0; i < outliers.size(); ++i) {
+    VIT_CHECK(outliers[i] < weight.dim(1) && (i == 0 || outliers[i - 1] < outliers[i]), kWhere,
+              "outlier column ", outliers[i], " of ", weight.dim(1));
+    float* const to = columns.view().row(i);
+    std::fill_n(to, columns.dim(1), 0.0f);
+    for (std::size_t n = 0; n < weight.dim(0); ++n) to[n] = weight.row(n)[outliers[i]];
+    VIT_CHECK(std::all_of(to, to + weight.dim(0), [](float w) { return std::isfinite(w); }),
+              kWhere.with(ErrorKind::format), "a weight that is not finite cannot be quantized");
+  }
+  return columns;
+}
+
+/// A weight (N, K) with zeros in the columns `outliers`.
+Tensor<float> without_columns(const TensorView<const float>& weight,
+                              std::span<const std::uint32_t> outliers) {
+  Tensor<float> rest(weight.shape());
+  for (std::size_t n = 0; n < weight.num_rows(); ++n) {
+    float* const to =
+        std::copy_n(weight.row(n), weight.num_columns(), rest.view().row(n)) - weight.num_columns();
+    for (const std::uint32_t k : outliers) to[k] = 0.0f;
+  }
+  return rest;
+}
+
 }  // namespace
 
 Linear::Linear(TensorView<const float> weight, std::span<const float> bias,
-               const kernels::LinearKernels& kernels)
-    : weight_(weight, kernels) {
+               const kernels::LinearKernels& kernels, std::span<const std::uint32_t> outliers)
+    : outliers_(outliers.begin(), outliers.end()) {
+  if (outliers.empty()) {
+    weight_ = kernels::PackedMatrix(weight, kernels);
+  } else {
+    outlier_weight_ = columns_of(weight, outliers, kernels);
+    weight_ = kernels::PackedMatrix(without_columns(weight, outliers), kernels);
+  }
   if (bias.empty()) return;
   VIT_CHECK(bias.size() == out_features(), kWhere, "bias of ", bias.size(), " numbers for a weight ",
             weight.shape().to_string());
@@ -85,9 +121,10 @@ LinearInput Linear::convert_rows(TensorView<const float> in, const Pass& pass, c
                           .in_stride = in.row_stride(),
                           .rows = count,
                           .in_features = in_features(),
-                          .out = converted.row(first)});
+                          .out = converted.row(first),
+                          .outliers = {outliers_.data(), outliers_.size()}});
   });
-  return {in, converted};
+  return {in, converted, outliers_};
 }
 
 LinearInput Linear::convert(TensorView<const float> in, const Pass& pass) const {
@@ -161,6 +198,8 @@ void Linear::check_product(const LinearInput& in, const TensorView<float>& out, 
   const std::size_t row_bytes = weight_.kernels().row_bytes(in_features());
   VIT_CHECK(row_bytes == 0 || (!in.converted.empty() && in.converted.shape() == Shape({rows, row_bytes})),
             kWhere, "rows are not converted for ", weight_.kernels().description);
+  VIT_CHECK(std::ranges::equal(in.outliers, outliers_), kWhere,
+            "rows are converted for other outlier columns");
   for (const TensorView<const float>& same : {epilogue.multiplier, epilogue.residual}) {
     VIT_CHECK(same.empty() || (same.num_columns() == out_features() && same.num_rows() == rows), kWhere,
               "multiplier or residual ", same.shape().to_string(), " for an output ",
@@ -201,7 +240,12 @@ void Linear::run_task(const GemmTask& task, const LinearInput& in, TensorView<fl
                 .column_end = task.column_end,
                 .out = out.row(task.row),
                 .out_stride = out.row_stride(),
-                .epilogue = epilogue_from(epilogue, bias_, task.row)});
+                .epilogue = epilogue_from(epilogue, bias_, task.row),
+                .outliers = {.columns = {outliers_.data(), outliers_.size()},
+                             .in = in.rows.row(task.row),
+                             .in_stride = in.rows.row_stride(),
+                             .weight = outlier_weight_.data(),
+                             .weight_stride = outliers_.empty() ? 0 : outlier_weight_.dim(1)}});
 }
 
 void Linear::multiply_range(const LinearInput& in, TensorView<float> out, OutputRange range, const Pass& pass,

@@ -2,9 +2,11 @@
 // Letters: M = rows, K = input features, N = output features.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "vit/base/choices.h"
 #include "vit/base/tensor.h"
@@ -41,18 +43,22 @@ struct Clip {
   float lowest_in, highest_in, lowest_out, highest_out;
 };
 
-/// Rows (M, K) in the format of the product, valid for every Linear with the same input features and
-/// kernels until the next rows are converted in the same activations.
+/// Rows (M, K) in the format of the product, valid for every Linear with the same input features, outliers
+/// and kernels until the next rows are converted in the same activations.
 struct LinearInput {
-  TensorView<const float> rows{};           // in float32
-  TensorView<const std::byte> converted{};  // (M, bytes) if the kernels convert rows, else empty
+  TensorView<const float> rows{};             // in float32
+  TensorView<const std::byte> converted{};    // (M, bytes) if the kernels convert rows, else empty
+  std::span<const std::uint32_t> outliers{};  // columns of converted rows that are 0
 };
 
 class Linear {
  public:
   /// weight (N, K); bias (N) or empty. Copies both, in the layout of `kernels`. Throws Error if shapes
   /// disagree or the kernels cannot represent the weight.
-  Linear(TensorView<const float> weight, std::span<const float> bias, const kernels::LinearKernels& kernels);
+  /// outliers: columns of K, ascending, whose products int8 leaves in float32; only for kernels that have
+  /// outliers.
+  Linear(TensorView<const float> weight, std::span<const float> bias, const kernels::LinearKernels& kernels,
+         std::span<const std::uint32_t> outliers = {});
 
   /// in (M, K) -> out (M, N), rows of any stride; in and out must not overlap. Leading dimensions are
   /// rows. Throws Error if shapes disagree or the activations have no room for M converted rows. The bits of
@@ -108,6 +114,8 @@ class Linear {
   kernels::PackedMatrix weight_;
   Tensor<float> bias_;  // (N) or empty
   std::optional<Clip> clip_{};
+  std::vector<std::uint32_t> outliers_{};
+  Tensor<float> outlier_weight_{};  // (outliers, N rounded up to panels)
 };
 
 }  // namespace vit::internal

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "vit/towers/outlier_channels.h"
+
 namespace vit::internal {
 
 namespace {
@@ -32,8 +34,15 @@ Linear LayerBuilder::linear(const LinearWeights& weights) const {
   return linear(weights, *arithmetic_.linear);
 }
 
-Linear LayerBuilder::linear(const LinearWeights& weights, const WeightTensor& clip) const {
-  Linear layer = linear(weights);
+std::vector<std::uint32_t> LayerBuilder::outliers(const NormWeights& norm) const {
+  if (!norm.gamma.present() || !arithmetic_.linear->has_outliers) return {};
+  return outlier_channels(norm.gamma.load().flat(), norm.beta.load().flat());
+}
+
+Linear LayerBuilder::linear(const LinearWeights& weights, const NormWeights& norm,
+                            const WeightTensor& clip) const {
+  const Tensor<float> weight = weights.weight.load();
+  Linear layer(weight, weights.bias.load().flat(), *arithmetic_.linear, outliers(norm));
   if (clip.present()) layer.set_clip(clip_of(clip));
   return layer;
 }
@@ -46,7 +55,7 @@ std::vector<Linear> LayerBuilder::clipped_qkv(const BlockWeights& block) const {
     const std::size_t rows = first == 0 ? config_.attention_dim() : config_.key_dim(/*block=*/0);
     layers.emplace_back(weight.view().part(first, rows),
                         bias.empty() ? std::span<const float>() : bias.flat().subspan(first, rows),
-                        *arithmetic_.linear);
+                        *arithmetic_.linear, outliers(block.norm1));
     layers.back().set_clip(clip_of(*clip));
     first += rows;
   }
@@ -73,7 +82,7 @@ std::optional<LayerNorm> LayerBuilder::optional_norm(const NormWeights& weights)
 
 /// The second layer of an MLP; of models with experts the channels of the expert come last.
 Linear LayerBuilder::fc2(const BlockWeights& block) const {
-  if (!block.fc2_expert.weight.present()) return linear(block.fc2, block.fc2_clip);
+  if (!block.fc2_expert.weight.present()) return linear(block.fc2, block.mlp_norm, block.fc2_clip);
   const std::size_t width = config_.embed_dim;
   Tensor<float> weight(Shape{width, config_.mlp_dim}), bias;
   float* rows = weight.data();
@@ -85,7 +94,7 @@ Linear LayerBuilder::fc2(const BlockWeights& block) const {
     for (const LinearWeights* part : {&block.fc2, &block.fc2_expert})
       numbers = std::ranges::copy(part->bias.load().flat(), numbers).out;
   }
-  return Linear(weight, bias.flat(), *arithmetic_.linear);
+  return Linear(weight, bias.flat(), *arithmetic_.linear, outliers(block.mlp_norm));
 }
 
 void LayerBuilder::limit(std::optional<Linear>& gate, Linear& value) const {
@@ -99,11 +108,13 @@ void LayerBuilder::limit(std::optional<Linear>& gate, Linear& value) const {
 Block LayerBuilder::block(const BlockWeights& block) const {
   HeadNorms head_norms{.queries = optional_norm(block.q_norm), .keys = optional_norm(block.k_norm)};
   if (config_.value_norm) head_norms.values = plain_rms_norm(config_.head_width(), config_.norm_eps);
-  Attention attention(linear(block.qkv), std::move(head_norms), optional_norm(block.attention_norm),
-                      linear(block.proj, block.proj_clip), config_.num_heads, arithmetic_.attention);
+  Attention attention(
+      linear(block.qkv, block.norm1), std::move(head_norms), optional_norm(block.attention_norm),
+      linear(block.proj, block.attention_norm, block.proj_clip), config_.num_heads, arithmetic_.attention);
   if (config_.clipped) attention.set_clipped(clipped_qkv(block));
-  MlpInput in{.fc1 = linear(block.fc1, block.fc1_clip)};
-  if (config_.mlp == MlpKind::gated) in.gate.emplace(linear(block.gate, block.gate_clip));
+  const NormWeights& mlp_input = block.norm2.gamma.present() ? block.norm2 : block.norm1;
+  MlpInput in{.fc1 = linear(block.fc1, mlp_input, block.fc1_clip)};
+  if (config_.mlp == MlpKind::gated) in.gate.emplace(linear(block.gate, mlp_input, block.gate_clip));
   limit(in.gate, in.fc1);
   Mlp mlp(std::move(in), optional_norm(block.mlp_norm), fc2(block), config_.activation);
   return Block(norm(block.norm1), std::move(attention),

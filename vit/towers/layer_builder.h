@@ -2,6 +2,7 @@
 // again.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -37,8 +38,10 @@ class LayerBuilder {
   MergerLayers merger(const MergerWeights& weights) const;
 
  private:
-  /// In the arithmetic of blocks, with bounds if there are any.
-  Linear linear(const LinearWeights& weights, const WeightTensor& clip) const;
+  /// Of the inputs of a layer that reads this norm, for int8.
+  std::vector<std::uint32_t> outliers(const NormWeights& norm) const;
+  /// In the arithmetic of blocks: reads `norm` if that is present, with bounds if there are any.
+  Linear linear(const LinearWeights& weights, const NormWeights& norm, const WeightTensor& clip = {}) const;
   Linear fc2(const BlockWeights& block) const;
   /// Bounds of a gated MLP, if the model has a limit.
   void limit(std::optional<Linear>& gate, Linear& value) const;
