@@ -1,4 +1,4 @@
-"""How speed holds beside other programs on the same cores: `vit`, ONNX Runtime, OpenVINO and PyTorch by turns, alone and
+"""How speed holds next to other programs on the same cores: `vit`, ONNX Runtime, OpenVINO and PyTorch by turns, alone and
 with one busy program pinned to the last core.
 
     python neighbors.py --vit build/release/vit --work ~/compare
@@ -6,8 +6,9 @@ with one busy program pinned to the last core.
 
 The busy program copies memory, multiplies small matrices, or is `vit` itself on one thread. Models, weights and checks are
 those of compare.py. Prints milliseconds per image, medians over rounds; how many times as long the best other engine
-takes in each state; and what `vit` gets of a small matrix product in the first-level cache that is measured between its
-passes, at the same moment.
+takes in each state; and the speed of `vit` as a percentage of the share that the busy program leaves. With N cores
+that share is (N - 1/2) / N of the speed alone: the busy program takes half of one of them. More than 100 % means that
+the scheduler gave it less.
 """
 
 import os
@@ -56,23 +57,30 @@ def neighbor(state, options):
             process.kill()
 
 
-def measure(engines, state, options, turned, found, tile):
+def measure(engines, state, options, turned, found):
     with neighbor(state, options):
         for name in reversed(engines) if turned else engines:
             found.setdefault((state, name), []).append(engines[name].milliseconds(options.seconds))
-    tile.setdefault(state, []).append(engines["vit"].percent_of_tile)
 
 
-def table(case, engines, found, tile):
+def percent_of_share(state, found):
+    cores = len(os.sched_getaffinity(0))
+    share = 1 if state == "alone" else (cores - 0.5) / cores
+    # rounds are compared with the state "alone" of the same round
+    rounds = zip(found["alone", "vit"], found[state, "vit"])
+    return 100 * statistics.median(alone / (next_to * share) for alone, next_to in rounds)
+
+
+def table(case, engines, found):
     others = [name for name in engines if ENGINES[name].package]
-    rows = [["beside", *engines, "best other / vit", "vit, of the tile", "rounds"]]
+    rows = [["next to", *engines, "best other / vit", "vit, of its share", "rounds"]]
     for state in STATES:
         milliseconds = {name: found[state, name] for name in engines}
         # within a round all engines met the same hour
         lead = statistics.median(min(times) / own for own, *times in
                                  zip(milliseconds["vit"], *(milliseconds[name] for name in others)))
         rows.append([state, *(f"{statistics.median(times):.1f}" for times in milliseconds.values()), f"{lead:.2f}",
-                     f"{statistics.median(tile[state]):.0f} %", str(len(tile[state]))])
+                     f"{percent_of_share(state, found):.0f} %", str(len(found[state, "vit"]))])
     rows.insert(1, ["---"] * len(rows[0]))
     return f"{case}\n\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
 
@@ -90,11 +98,11 @@ def main():
         for batch in options.batches:
             case = Case(variant, options.size, batch, "float32")
             engines = prepare(case, options)
-            found, tile = {}, {}
+            found = {}
             for index in range(options.rounds):
                 for state in STATES:
-                    measure(engines, state, options, index % 2 == 1, found, tile)
-            print(table(case, engines, found, tile), flush=True)
+                    measure(engines, state, options, index % 2 == 1, found)
+            print(table(case, engines, found), flush=True)
 
 
 if __name__ == "__main__":
