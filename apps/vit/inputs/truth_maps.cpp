@@ -10,13 +10,13 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/vit/inputs/npy.h"
 #include "apps/vit/inputs/read_rest.h"
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/image/image.h"
 
 namespace vit::app {
 using namespace internal;
@@ -118,8 +118,8 @@ PngValues read_png_values(const fs::path& path) {
   return out;
 }
 
-// ------------------------------------------------------------------------------------------------ .npy and
-// .pfm
+// ---------------------------------------------------------------------------------------------------------
+// .npy and .pfm
 
 template <typename Number>
 void copy_numbers(std::string_view bytes, double scale, std::span<float> to) {
@@ -191,6 +191,23 @@ Tensor<float> read_pfm_map(const fs::path& path) {
 }
 
 }  // namespace
+
+fs::path find_truth_map(const fs::path& folder, const fs::path& name, std::span<const char* const> endings) {
+  std::error_code error;
+  std::string tried;
+  for (const char* const ending : endings) {
+    fs::path path = folder / (name.string() + ending);
+    if (fs::is_regular_file(path, error)) return path;
+    tried += (tried.empty() ? "" : ", ") + std::string(ending);
+  }
+  fail(kWhere.with(ErrorKind::io), (folder / name).string(), ": no map of this name with the ending ", tried);
+}
+
+void check_map_size(const Shape& map, ImageSize image, const fs::path& path) {
+  VIT_CHECK(map[0] == image.height && map[1] == image.width, kWhere.with(ErrorKind::mismatch), path.string(),
+            ": a map of ", map[1], " x ", map[0], " pixels for an image of ", image.width, " x ",
+            image.height);
+}
 
 Tensor<std::int32_t> read_label_map(const fs::path& path) {
   return read_png_values(path).values;

@@ -4,10 +4,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 
 #include "vit/base/tensor.h"
+#include "vit/image/image.h"
 
 namespace vit::app {
+
+/// The map of an image: the file of `folder` with the image's name and one of the endings, the first that
+/// there is. Throws Error if there is none.
+std::filesystem::path find_truth_map(const std::filesystem::path& folder, const std::filesystem::path& name,
+                                     std::span<const char* const> endings);
+
+/// Throws Error unless a map (H, W) has the size of its image.
+void check_map_size(const Shape& map, ImageSize image, const std::filesystem::path& path);
 
 /// The numbers of a PNG of one channel as stored, or the indices of a palette (H, W); of one with red, green
 /// and blue r + 256 g + 65536 b. Throws Error that names the file and what is wrong.
