@@ -89,16 +89,40 @@ TEST_CASE("apps: anomaly fits good images, scores others, and needs no model aga
       CHECK(row.at("anomalous").as_bool() == (i >= 3));
       CHECK(row.at("threshold").as_double() == bank.at("threshold").as_double());
     }
-    const NpyArray map = parse_npy(read_text(folder / "maps/0-1.npy"));  // the second image named 0
+    const NpyArray map = parse_npy(read_text(folder / "maps/square/0.npy"));
     CHECK(map.shape == std::vector<std::size_t>{kEdge, kEdge});
     const std::vector<float> values = map.floats();
     const auto largest = static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
     CHECK(largest / kEdge >= 4);
     CHECK(largest / kEdge < 20);
     CHECK(largest % kEdge >= 20);
-    CHECK(std::filesystem::exists(folder / "maps/0.png"));
-    CHECK(std::filesystem::exists(folder / "maps/0-1-overlay.png"));
+    CHECK(std::filesystem::exists(folder / "maps/good/0.png"));
+    CHECK(std::filesystem::exists(folder / "maps/square/0-overlay.png"));
     CHECK(contains(read_text(folder / "page.html"), "anomalous"));
+  }
+  SUBCASE("maps of parts in one folder are those of the whole run") {
+    const auto score = [&](const char* maps, std::vector<std::string> more) {
+      more.insert(more.begin(), {"anomaly", "score", folder / "bank.safetensors", folder / "set/test",
+                                 "--maps", folder / maps, "--map-formats", "npy"});
+      REQUIRE(run_vit(more).exit_code == 0);
+    };
+    score("whole", {});
+    for (const char* const shard : {"0/4", "1/4", "2/4", "3/4"}) score("parts", {"--shard", shard});
+    for (const char* const name : {"good/0", "good/1", "good/2", "square/0", "square/1", "square/2"}) {
+      CAPTURE(name);
+      const std::string file = "/" + std::string(name) + ".npy", whole = read_text(folder / ("whole" + file));
+      CHECK_FALSE(whole.empty());
+      CHECK(read_text(folder / ("parts" + file)) == whole);
+    }
+  }
+  SUBCASE("maps that would replace each other are refused") {
+    write_part(folder / "new/a.ppm", 3);
+    write_part(folder / "new/a-overlay.ppm", 3);
+    const RunResult result =
+        run_vit({"anomaly", "score", folder / "bank.safetensors", folder / "new", "--maps", folder / "maps"});
+    CHECK(result.exit_code == 2);
+    CHECK(contains(result.err, "a-overlay.png would be a file of two inputs, a and a-overlay"));
+    CHECK_FALSE(std::filesystem::exists(folder / "maps"));
   }
   SUBCASE("figures of a test set") {
     const RunResult result = run_vit(
@@ -153,14 +177,14 @@ TEST_CASE("apps: anomaly fits good images, scores others, and needs no model aga
     CHECK(result.exit_code == 1);
     CHECK(result.num_errors() == 1);
   }
-  SUBCASE("a threshold of one's own") {
+  SUBCASE("a custom threshold") {
     const RunResult result = run_vit({"anomaly", "score", folder / "bank.safetensors", folder / "set/test",
                                       "--threshold", "0", "--format", "json"});
     CHECK(line(result.out, 0).at("anomalous").as_bool());
   }
 }
 
-TEST_CASE("apps: anomaly options reach the bank") {
+TEST_CASE("apps: anomaly options are stored in the bank") {
   const TestFolder folder;
   write_set(folder);
   REQUIRE(fit(folder, {"--coreset", "0.25", "--layer", "-1,0", "--neighborhood", "3", "--score", "reweighted",

@@ -79,7 +79,7 @@ struct Refusal {
 
 }  // namespace
 
-TEST_CASE("apps: depth writes each kind of file for each image, and goes on after a broken one") {
+TEST_CASE("apps: depth writes each kind of file for each image, and continues after a broken one") {
   const TestFolder folder;
   write_inputs(folder);
   const std::vector<std::string> arguments{folder / "in", "--output", folder / "out/", "--format",
@@ -253,6 +253,28 @@ TEST_CASE("apps: depth and segment refuse what does not go together") {
     CHECK(result.exit_code == refusal.exit_code);
     CHECK(contains(result.err, refusal.words));
   }
+}
+
+TEST_CASE("apps: files of different images that would have one name are refused") {
+  const TestFolder folder;
+  write_inputs(folder, false);
+  const auto refused = [&](const char* command, const char* model, const char* name, const char* format) {
+    const std::filesystem::path input = std::filesystem::path(folder / "in") / name;
+    std::filesystem::copy_file(folder / "in/a.ppm", input);
+    const RunResult result =
+        run_dense(command, model, {folder / "in", "--output", folder / "out/", "--format", format});
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(contains(result.err, "--output: "));
+    CHECK_FALSE(std::filesystem::exists(folder / "out"));
+    CHECK(run_dense(command, model, {folder / "in", "--output", folder / "one/", "--format", "color"})
+              .exit_code == 0);
+    std::filesystem::remove(input);
+    std::filesystem::remove_all(folder / "one");
+  };
+  refused("depth", "hf-depth-anything", "a_color.ppm", "color,png16");
+  refused("segment", "hf-eomt", "a_panoptic.ppm", "png,coco");
+  refused("segment", "hf-eomt", "run.ppm", "coco");
 }
 
 TEST_CASE("apps: maps evaluated against themselves are perfect") {

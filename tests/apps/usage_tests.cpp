@@ -32,7 +32,7 @@ TEST_CASE("apps: help and version on every level") {
   }
 }
 
-TEST_CASE("apps: what is mistyped is answered by what was meant") {
+TEST_CASE("apps: mistyped words are answered with a suggestion") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 30, 30, 1);
   const std::string picture = folder / "a.ppm";
@@ -211,7 +211,10 @@ TEST_CASE("apps: results in a folder, and pages, keep the files that are read") 
       {"show", "--model", model, "--what", "pca", "--output", folder / "same"},
       {"anomaly", "score", bank, "--maps", folder / "same"},
       {"anomaly", "score", bank, "--html", bank},
+      {"anomaly", "score", bank, "--maps", folder / "same", "--shard", "1/3"},
       {"depth", "--model", golden_model("../dense/hf-depth-anything"), "--output", (folder / "same") + "/"},
+      {"depth", "--model", golden_model("../dense/hf-depth-anything"), "--output", (folder / "same") + "/",
+       "--shard", "2/3"},  // none of its own
       {"classify", "--model", golden_model("hf-clip"), "--classes-file", folder / "names.txt", "--html",
        folder / "names.txt"}};
   for (std::vector<std::string> command : commands) {

@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "apps/vit/commands/anomaly/map_files.h"
 #include "apps/vit/commands/command.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/options/model_source.h"
@@ -135,6 +134,12 @@ void add_fit_options(std::vector<Option>& list, Parsed& parsed) {
            o.quantile, [](const std::string& value) { return parse_real(value, 0.001, 0.9999); }, "0.95")});
 }
 
+std::string parse_map_format(const std::string& value) {
+  const auto found = std::ranges::find(kAnomalyMapFormats, value, &AnomalyMapFormat::word);
+  if (found == std::end(kAnomalyMapFormats)) fail_value("npy, color or overlay", value);
+  return value;
+}
+
 void add_score_options(std::vector<Option>& list, Parsed& parsed) {
   AnomalyCommandOptions& o = parsed.options;
   const auto add = [&](Option option) {
@@ -144,7 +149,7 @@ void add_score_options(std::vector<Option>& list, Parsed& parsed) {
   };
   add({.name = "--maps",
        .type_name = "FOLDER",
-       .help = "Writes a map of each image",
+       .help = "Writes maps of each image, named as the image",
        .target = text_target(o.maps)});
   add({.name = "--map-formats",
        .type_name = "LIST",

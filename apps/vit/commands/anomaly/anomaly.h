@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/vit/options/option_values.h"
@@ -35,6 +36,14 @@ struct AnomalyCommandOptions {
   std::optional<double> threshold;
   double sigma = 4.0;
 };
+
+/// A kind of files of `score --maps`: the word of --map-formats, and what follows the name of the input.
+struct AnomalyMapFormat {
+  std::string_view word;
+  std::string_view ending;
+};
+inline constexpr AnomalyMapFormat kAnomalyMapFormats[]{
+    {"npy", ".npy"}, {"color", ".png"}, {"overlay", "-overlay.png"}};
 
 int fit_anomalies(AnomalyCommandOptions& options);
 int score_anomalies(AnomalyCommandOptions& options);

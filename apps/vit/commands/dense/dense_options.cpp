@@ -61,34 +61,6 @@ float parse_depth(const std::string& value) {
   return static_cast<float>(parse_real(value, 1e-3, kMostMetres));
 }
 
-/// The folder of a path, "" for none.
-fs::path folder_of(const std::string& name) {
-  return fs::path(name).lexically_normal().parent_path();
-}
-
-/// What `a` and `b` begin with, whole names of folders.
-fs::path common_folder(const fs::path& a, const fs::path& b) {
-  fs::path out;
-  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end() && *i == *j; ++i, ++j) out /= *i;
-  return out;
-}
-
-/// Of the results of a frame, in a form that other programs number frames in, too: -000012.
-std::string frame_number(std::size_t index) {
-  char out[32];
-  std::snprintf(out, sizeof out, "-%06zu", index);
-  return out;
-}
-
-/// The path without what would lead out of a folder.
-fs::path harmless(const fs::path& path) {
-  fs::path out;
-  for (const fs::path& part : path.relative_path()) {
-    if (part != ".." && part != ".") out /= part;
-  }
-  return out;
-}
-
 }  // namespace
 
 void add_dense_options(std::vector<Option>& list, DenseOptions& options) {
@@ -123,38 +95,6 @@ void add_dense_options(std::vector<Option>& list, DenseOptions& options) {
                           "publisher's code); auto: those of the files",
                   .target = choice_target(options.resize_rule, kResizeRules),
                   .group = kGroup});
-}
-
-std::vector<fs::path> result_names(std::span<const Input> inputs) {
-  if (inputs.empty()) return {};
-  fs::path shared = folder_of(inputs.front().name);
-  for (const Input& input : inputs) shared = common_folder(shared, folder_of(input.name));
-  struct Name {
-    fs::path full, plain;  // with the extension of the input, and without
-  };
-  std::vector<Name> candidates;
-  std::map<std::string, std::size_t> counts;
-  for (const Input& input : inputs) {
-    fs::path full = fs::path(input.video ? input.path : input.name).lexically_normal();
-    if (!shared.empty()) full = full.lexically_relative(shared);
-    full = harmless(full);
-    fs::path plain = full.parent_path() / full.stem();
-    if (input.video) {
-      full += frame_number(input.pixels_index);
-      plain += frame_number(input.pixels_index);
-    }
-    ++counts[plain.string()];
-    candidates.push_back({std::move(full), std::move(plain)});
-  }
-  std::map<std::string, std::size_t> seen;
-  std::vector<fs::path> names;
-  for (Name& name : candidates) {
-    names.push_back(counts[name.plain.string()] == 1 ? std::move(name.plain) : std::move(name.full));
-    // one file given twice
-    if (const std::size_t number = seen[names.back().string()]++; number != 0)
-      names.back() += text("_", number + 1);
-  }
-  return names;
 }
 
 NamedArray NamedArray::of(std::string name, TensorView<const float> view) {

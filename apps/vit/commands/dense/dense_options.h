@@ -1,5 +1,5 @@
-// What the commands of maps share: the options that say what a dense head is, names of files for each image,
-// and the files themselves.
+// What the commands of maps share: the options that say what a dense head is, and the file of arrays of all
+// images.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "apps/vit/command_line.h"
-#include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/options.h"
 #include "vit/base/dtype.h"
 #include "vit/base/tensor.h"
@@ -20,10 +19,6 @@ namespace vit::app {
 
 /// --head, --taps, --depth-range, --max-depth, --resize-rule.
 void add_dense_options(std::vector<Option>& list, DenseOptions& options);
-
-/// A name for the results of each input, without extension: its path below the folder that all inputs share.
-/// Where two inputs would have the same name, their extensions stay. Frames of a video end in their number.
-std::vector<std::filesystem::path> result_names(std::span<const Input> inputs);
 
 /// Numbers of one image with their name: "depth" of input 3 becomes "depth.3".
 struct NamedArray {

@@ -18,6 +18,7 @@
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/parts_folder.h"
+#include "apps/vit/outputs/result_names.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/run/interrupt.h"
 #include "vit/base/check.h"
@@ -27,20 +28,14 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr Where kWhere{"write", ErrorKind::io};
-
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  VIT_CHECK(!error && fs::is_directory(folder, error), kWhere, folder.string(),
-            ": the folder cannot be made: ", error ? error.message() : "a file has that name");
-}
+constexpr const char* kFactsFile = "run.json";  // of a folder
 
 }  // namespace
 
 MapFolder::MapFolder(fs::path folder, std::vector<std::string> endings, const RunFacts& facts, bool resume)
     : folder_(std::move(folder)), endings_(std::move(endings)) {
   make_folder(folder_);
-  const fs::path path = folder_ / "run.json";
+  const fs::path path = folder_ / kFactsFile;
   run_ = open_locked(path, O_CREAT);
   std::ifstream file(path, std::ios::binary);
   const std::string found = read_rest(file, path);
@@ -65,9 +60,7 @@ bool MapFolder::has(const fs::path& name) const {
 }
 
 fs::path MapFolder::path_of(const fs::path& name, const std::string& ending) const {
-  const fs::path path = folder_ / (name.string() + ending);
-  make_folder(path.parent_path());
-  return path;
+  return result_path(folder_, name, ending);
 }
 
 namespace {
@@ -219,14 +212,31 @@ void DenseRun::choose_formats() {
   }
 }
 
-/// Videos become frames; names of files are those of the whole run, of which a part is kept.
+/// Videos become frames; files are checked and named as those of the whole run, of which a part is kept.
 void DenseRun::take_inputs(InputList& list) {
   expand_videos(list, job_.options.common.model_options.max_pixels);
   names_ = result_names(list.inputs);
+  if (job_.options.writes_folder()) check_files(list.inputs);
   if (!job_.options.shard) return;
   first_index_ = job_.options.shard->begin(list.inputs.size());
   take_shard(names_, *job_.options.shard);
   take_shard(list, *job_.options.shard);
+}
+
+void DenseRun::check_files(std::span<const Input> inputs) const {
+  std::vector<std::string_view> endings;
+  for (const MapFormat& format : formats_) {
+    endings.push_back(format.ending);
+    if (!format.more.empty()) endings.push_back(format.more);
+  }
+  check_result_files("--output", job_.options.output, names_, endings, inputs);
+  const auto is_facts = [&](const fs::path& name) {
+    return std::ranges::any_of(
+        endings, [&](std::string_view ending) { return name.native() + std::string(ending) == kFactsFile; });
+  };
+  if (std::ranges::any_of(names_, is_facts))
+    fail_usage("--output: the files of an input would replace ", kFactsFile,
+               ", which says what made the folder; name fewer formats, or rename the input");
 }
 
 void DenseRun::open_output() {
@@ -239,24 +249,11 @@ void DenseRun::open_output() {
     endings.emplace_back(format.ending);
     words += (words.empty() ? "" : ",") + std::string(format.word);
   }
-  check_inputs_stay(endings);
   facts_.emplace_back("formats", words);
   const std::vector<std::string> features{job_.name};
   folder_.emplace(options.output, std::move(endings),
                   RunFacts{.model = run_model(options.common, model(), features), .others = facts_},
                   options.resume);
-}
-
-void DenseRun::check_inputs_stay(std::span<const std::string> endings) const {
-  const InputFiles inputs(run_->inputs());
-  for (const std::filesystem::path& name : names_) {
-    for (const std::string& ending : endings) {
-      const std::filesystem::path path = job_.options.output / (name.string() + ending);
-      if (const Input* const input = inputs.find(path))
-        fail_usage("--output: ", path.string(), " would replace the input ", input->name,
-                   "; name another folder");
-    }
-  }
 }
 
 void DenseRun::skip_done(InputList& list) {

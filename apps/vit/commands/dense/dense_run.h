@@ -48,6 +48,7 @@ class MapFolder {
 struct MapFormat {
   std::string_view word;
   std::string_view ending;
+  std::string_view more{};  // of a second file that some tasks write
 };
 
 struct DenseRunOptions {
@@ -132,8 +133,8 @@ class DenseRun : private ImageWork {
   void choose_formats();
   void take_inputs(InputList& list);
   void open_output();
-  /// Throws UsageError if a result would replace the file of an input.
-  void check_inputs_stay(std::span<const std::string> endings) const;
+  /// Throws UsageError if a result would replace the file of an input, another result or run.json.
+  void check_files(std::span<const Input> inputs) const;
   void skip_done(InputList& list);
 
   const DenseJob job_;

@@ -53,7 +53,9 @@ constexpr const char* kFooter =
 constexpr const char* kSegmentFormatHelp =
     "Files of FOLDER/: png, color (default: both), coco; and json or text for the lines, which are json with "
     "arrays";
-constexpr MapFormat kSegmentFormats[]{{"png", ".png"}, {"color", "_color.png"}, {"coco", ".json"}};
+constexpr const char* kPanopticEnding = "_panoptic.png";
+constexpr MapFormat kSegmentFormats[]{
+    {"png", ".png"}, {"color", "_color.png"}, {"coco", ".json", kPanopticEnding}};
 
 enum class PaletteChoice { automatic, ade20k, voc };
 constexpr Named<PaletteChoice> kPalettes[]{
@@ -173,7 +175,7 @@ void write_coco(const DenseRun& run, std::size_t index, const Input& input, cons
   const std::filesystem::path path = run.path_of(index, "coco");
   const std::string name = path.stem().string();
   if (task != SegmentTask::panoptic) return write_text(path, coco_results(map, name, input.name));
-  const std::string picture = name + "_panoptic.png";
+  const std::string picture = name + kPanopticEnding;
   write_png(path.parent_path() / picture, coco_panoptic_picture(map));
   write_text(path, coco_panoptic(map, name, picture));
 }

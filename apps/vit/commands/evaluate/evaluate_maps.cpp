@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/commands/dense/dense_options.h"
 #include "apps/vit/commands/evaluate/map_comparison.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/option_values.h"
 #include "apps/vit/options/usage_error.h"
+#include "apps/vit/outputs/result_names.h"
 #include "apps/vit/outputs/standard_streams.h"
 #include "apps/vit/run/interrupt.h"
 #include "apps/vit/run/run_images.h"
