@@ -635,8 +635,10 @@ typedef struct vit_box {
   double y1; /* lower edge, y0 < y1 */
 } vit_box;
 
-/* VIT_KEYPOINTS and VIT_BOXES: input i has counts[i] of the boxes, which stand one behind the other. NULL for
- * counts: each image is one box. VIT_INPUT_PREPROCESSED is ARGUMENT: boxes are cut from images. */
+/* VIT_KEYPOINTS and VIT_BOXES: input i has counts[i] of the boxes, which are one array for all inputs. NULL
+ * for counts: each image is one box. Keypoints of a box outside of the image are NaN with score 0; a box that
+ * is empty or not finite is ARGUMENT for its input. So is VIT_INPUT_PREPROCESSED: boxes are cut from images.
+ */
 VIT_API vit_status vit_session_pose(vit_session* session, const vit_input* inputs, size_t num_inputs,
                                     const vit_box* boxes, const size_t* counts, vit_results* results);
 

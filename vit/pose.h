@@ -28,8 +28,9 @@ struct Keypoint {
 
 /// Keypoints in a box of an image, in the order of the model's labels.
 struct Pose {
-  Box box;                          // in which the keypoints were looked for
-  std::vector<Keypoint> keypoints;  // in the order of the labels
+  Box box;  // in which the keypoints were looked for
+  std::vector<Keypoint>
+      keypoints;  // in the order of the labels; NaN with score 0 for a box outside of the image
 };
 
 /// The box of a whole image.
@@ -42,8 +43,10 @@ VIT_API std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, con
 /// The same in pixels of prepared pixels of that size.
 VIT_API std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, ImageSize pixels);
 
-/// A pose for each box of an image, run by a session; without boxes one of the whole image. `outputs`: memory
-/// that later calls use again. Throws Error as Session::run does, and for a box that is empty or not finite.
+/// A pose for each box of an image, run by a session; without boxes one of the whole image. A box that has no
+/// pixel of the image, as detectors that pad images find some, has keypoints NaN with score 0, and the others
+/// theirs. `outputs`: memory that later calls use again. Throws Error as Session::run does, and for a box
+/// that is empty or not finite.
 VIT_API std::vector<Pose> estimate_poses(Session& session, const ImageView& image, std::span<const Box> boxes,
                                          BatchOutputs& outputs);
 
@@ -62,8 +65,9 @@ class VIT_API PoseEstimator {
   /// Names of the keypoints; none where the model has none.
   std::span<const std::string> labels() const noexcept { return model().dense_config()->labels; }
 
-  /// A pose for each box of an image file; without boxes one of the whole image. Throws Error as Session::run
-  /// does, and for a box that is empty or not finite.
+  /// A pose for each box of an image file; without boxes one of the whole image. A box outside of the image
+  /// has keypoints NaN with score 0. Throws Error as Session::run does, and for a box that is empty or not
+  /// finite.
   std::vector<Pose> estimate(const std::filesystem::path& file, std::span<const Box> boxes = {});
   /// An image file in memory.
   std::vector<Pose> estimate(std::span<const std::byte> file, std::span<const Box> boxes = {});

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -264,6 +265,46 @@ TEST_CASE("boxes: what does not fit is an Error that says why") {
                          Box{0, std::numeric_limits<double>::quiet_NaN(), 4, 5}}) {
     CHECK_THROWS_AS(estimator.estimate(image, std::span(&box, 1)), Error);
   }
+}
+
+TEST_CASE("poses: a box outside of the image has no keypoints, and the others theirs") {
+  PoseEstimator estimator(golden("vitpose"));
+  const Image image = decode_file(golden("vitpose") / "wide.png");
+  const auto width = static_cast<double>(image.width()), height = static_cast<double>(image.height());
+  const Box inside{3, 2, 23, 28};
+  const std::vector<Box> outside{{width, 0, width + 9, 9},
+                                 {0, height, 9, height + 9},
+                                 {-9, 0, 0, 9},
+                                 {0, -9, 9, 0},
+                                 {4e5, 4e5, 5e5, 5e5}};
+  std::vector<Box> boxes(outside);
+  boxes.insert(boxes.begin() + 2, inside);
+  const std::vector<Pose> poses = estimator.estimate(image, boxes),
+                          only = estimator.estimate(image, {{inside}});
+  REQUIRE(poses.size() == boxes.size());
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    CAPTURE(i);
+    CHECK(poses[i].box == boxes[i]);
+    REQUIRE(poses[i].keypoints.size() == only[0].keypoints.size());
+    for (std::size_t k = 0; k < only[0].keypoints.size(); ++k) {
+      const Keypoint &found = poses[i].keypoints[k], &expected = only[0].keypoints[k];
+      if (i == 2) {
+        CHECK(std::array{found.x, found.y, found.score} ==
+              std::array{expected.x, expected.y, expected.score});
+      } else {
+        CHECK((std::isnan(found.x) && std::isnan(found.y) && found.score == 0.0f));
+      }
+    }
+  }
+  CHECK(estimator.estimate(image, outside).size() == outside.size());
+  const Session session(Model::load(golden("vitpose")));
+  for (const Box& box : outside) {
+    CHECK_THROWS_WITH_AS(session.preprocessor().run_box(image, box),
+                         doctest::Contains("lies outside of the image of"), Error);
+  }
+  // the last pixel counts
+  const Box corner{width - 1, height - 1, width + 9, height + 9};
+  CHECK_FALSE(std::isnan(estimator.estimate(image, {{corner}})[0].keypoints[0].x));
 }
 
 TEST_CASE("boxes: configurations of other models are refused by name") {

@@ -138,6 +138,8 @@ static void test_poses(const char* golden, const vit_input* input, vit_results* 
   vit_session* session;
   vit_array points;
   const vit_box boxes[] = {{3, 2, 23, 28}, {0, 0, 10, 10}, {5, 5, 5, 9}};
+  const vit_box outside[] = {{3, 2, 23, 28}, {900, 0, 920, 9}};
+  const float* numbers;
   const size_t counts[] = {2, 1}, none[] = {0};
   vit_input both[2];
 
@@ -154,6 +156,11 @@ static void test_poses(const char* golden, const vit_input* input, vit_results* 
   OK(vit_results_one(results, 0, VIT_KEYPOINTS, 0, &points));
   CHECK(points.shape[0] == 2);
   FAILS(vit_session_pose(session, input, 1, NULL, counts, results), VIT_ERROR_ARGUMENT);
+  OK(vit_session_pose(session, input, 1, outside, counts, results));
+  OK(vit_results_one(results, 0, VIT_KEYPOINTS, 0, &points));
+  numbers = (const float*)points.data;
+  CHECK(points.shape[0] == 2 && numbers[0] == numbers[0]);
+  CHECK(numbers[12] != numbers[12] && numbers[13] != numbers[13] && numbers[14] == 0); /* NaN, NaN, 0 */
   vit_session_free(session);
   vit_model_free(model);
 }

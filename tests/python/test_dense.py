@@ -76,6 +76,9 @@ def test_poses():
     assert np.array_equal(np.column_stack([whole["keypoints"], whole["scores"]]), points)
     nested = model.pose([picture, picture], [[], [{"box": dict(zip(("xmin", "ymin", "xmax", "ymax"), boxes[0]))}]])
     assert nested[0] == [] and np.array_equal(nested[1][0]["keypoints"], found[0]["keypoints"])
+    some = model.pose(picture, [boxes[0], [900, 0, 920, 9]])
+    assert np.array_equal(some[0]["keypoints"], found[0]["keypoints"])
+    assert np.isnan(some[1]["keypoints"]).all() and (some[1]["scores"] == 0).all() and len(some[1]["scores"]) == 4
 
 
 def test_what_does_not_fit_is_named():

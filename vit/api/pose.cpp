@@ -55,7 +55,7 @@ void smooth(float* values, std::size_t count, std::size_t step, std::vector<floa
   }
 }
 
-/// Logarithms of the smoothed maps, each with its border repeated once: (K, h + 2, w + 2), one behind the
+/// Logarithms of the smoothed maps, each with its border repeated once: (K, h + 2, w + 2), one after the
 /// other.
 std::vector<float> log_maps(TensorView<const float> maps) {
   const std::size_t count = maps.dim(0), height = maps.dim(1), width = maps.dim(2);
@@ -81,8 +81,8 @@ struct Point {
 };
 
 /// The Newton step from `at`. A map without a positive value has its point outside, at (-1, -1), where the
-/// library reads its neighbors from the end of the map before: so does this, as if the box were alone in its
-/// batch.
+/// library reads its neighbors from the end of the map before: so does this, as if the batch had only
+/// this box.
 Point refined(Point at, std::span<const float> logs, std::size_t map, MapSize size) {
   const auto stride = static_cast<std::ptrdiff_t>(size.width) + 2;
   const std::ptrdiff_t first =
@@ -128,6 +128,15 @@ std::vector<Keypoint> points_of(TensorView<const float> maps) {
   return out;
 }
 
+/// What the head gives. Throws Error for a model without keypoints.
+const MapOutput& heatmaps_of(const Model& model) {
+  const DenseConfig* const config = model.dense_config();
+  const MapOutput* const maps = config != nullptr ? config->find(MapMeaning::heatmaps) : nullptr;
+  VIT_CHECK(maps != nullptr, kWhere, model.report().path.string(), " has no head that gives ",
+            to_string(MapMeaning::heatmaps));
+  return *maps;
+}
+
 }  // namespace
 
 Box whole_box(ImageSize image) {
@@ -163,31 +172,39 @@ std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, ImageSize p
 std::vector<Pose> estimate_poses(Session& session, const ImageView& image, std::span<const Box> boxes,
                                  BatchOutputs& outputs) {
   constexpr std::size_t kBoxesAtOnce = 32;
+  const std::size_t num_keypoints = heatmaps_of(session.model()).channels;
   const Preprocessor& preprocessor = session.preprocessor();
   Request request;
   request.set_maps();
   const Box whole = whole_box(image.size());
   if (boxes.empty()) boxes = {&whole, 1};
   std::vector<Pose> poses;
-  for (std::size_t first = 0; first < boxes.size(); first += kBoxesAtOnce) {
-    const std::span<const Box> some = boxes.subspan(first, std::min(kBoxesAtOnce, boxes.size() - first));
+  std::vector<std::size_t> inside;  // boxes with pixels of the image
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    poses.push_back({boxes[i], {}});
+    if (!is_outside(boxes[i], image.size())) inside.push_back(i);
+  }
+  for (std::size_t first = 0; first < inside.size(); first += kBoxesAtOnce) {
+    const std::span<const std::size_t> some =
+        std::span(inside).subspan(first, std::min(kBoxesAtOnce, inside.size() - first));
     std::vector<Tensor<float>> crops;
-    for (const Box& box : some) crops.push_back(preprocessor.run_box(image, box));
+    for (const std::size_t i : some) crops.push_back(preprocessor.run_box(image, boxes[i]));
     const std::vector<TensorView<const float>> pixels(crops.begin(), crops.end());
     session.run_pixels(pixels, request, outputs);
     for (std::size_t i = 0; i < some.size(); ++i)
-      poses.push_back({some[i], keypoints_of(outputs[i].map(MapMeaning::heatmaps), some[i],
-                                             {crops[i].dim(1), crops[i].dim(2)})});
+      poses[some[i]].keypoints = keypoints_of(outputs[i].map(MapMeaning::heatmaps), boxes[some[i]],
+                                              {crops[i].dim(1), crops[i].dim(2)});
+  }
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  for (Pose& pose : poses) {
+    if (pose.keypoints.empty()) pose.keypoints.assign(num_keypoints, {kNone, kNone, 0.0f});
   }
   return poses;
 }
 
 PoseEstimator::PoseEstimator(std::shared_ptr<const Model> model, SessionOptions options)
     : session_(std::move(model), options) {
-  const DenseConfig* const config = session_.model().dense_config();
-  VIT_CHECK(config != nullptr && config->find(MapMeaning::heatmaps) != nullptr, kWhere,
-            session_.model().report().path.string(), " has no head that gives ",
-            to_string(MapMeaning::heatmaps));
+  heatmaps_of(session_.model());
 }
 
 PoseEstimator::PoseEstimator(const std::filesystem::path& path, SessionOptions options,

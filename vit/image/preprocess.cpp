@@ -183,6 +183,9 @@ ImageView Preprocessor::warp_to_bytes(ImageView image, const Box& box, Preproces
 Tensor<float> Preprocessor::run_box(ImageView image, const Box& box) const {
   VIT_CHECK(config_.resize == ResizeRule::box, kWhere.with(ErrorKind::mismatch), config_.source,
             ": the rules take whole images, not boxes of them");
+  VIT_CHECK(!internal::is_outside(box, image.size()), kWhere.with(ErrorKind::argument), "the box (", box.x0,
+            ", ", box.y0, ", ", box.x1, ", ", box.y1, ") lies outside of the image of ", image.width(), " x ",
+            image.height());
   const Plan edges = plan(image.size());
   Tensor<float> out(Shape{num_channels(), edges.rows.out, edges.columns.out});
   PreprocessMemory memory;

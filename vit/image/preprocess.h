@@ -346,7 +346,7 @@ class VIT_API Preprocessor {
   Tensor<float> run(ImageView image, int threads = 1) const;
 
   /// The normalized planes (K, H, W) of a box of `image`. Throws Error (mismatch) for rules other than
-  /// ResizeRule::box, (argument) for a box that is empty or not finite.
+  /// ResizeRule::box, (argument) for a box that is empty, not finite or outside of the image.
   Tensor<float> run_box(ImageView image, const Box& box) const;
 
   /// The normalized planes of an image file in memory: run() of what decode_bytes() makes of it with

@@ -45,6 +45,13 @@ struct AxisMap {
 
 }  // namespace
 
+bool is_outside(const Box& box, ImageSize image) noexcept {
+  const bool is_box =
+      box.x0 < box.x1 && box.y0 < box.y1 && std::isfinite(box.x1 - box.x0) && std::isfinite(box.y1 - box.y0);
+  return is_box && (box.x0 >= static_cast<double>(image.width) ||
+                    box.y0 >= static_cast<double>(image.height) || box.x1 <= 0.0 || box.y1 <= 0.0);
+}
+
 WidenedBox widened(const Box& box, ImageSize target, double unit) {
   constexpr double kMost = 1e7;  // pixels
   for (const double edge : {box.x0, box.y0, box.x1, box.y1}) {

@@ -10,6 +10,9 @@
 
 namespace vit::internal {
 
+/// Whether a box, which is neither empty nor infinite, has no pixel of the image.
+bool is_outside(const Box& box, ImageSize image) noexcept;
+
 /// What a box is widened to: its center, and width and height in pixels; float32, as the processor rounds.
 struct WidenedBox {
   float center_x = 0;

@@ -291,7 +291,8 @@ class DenseModel:
                 of these. Default: each image is one box.
 
         Returns:
-            A list of Poses of one image, one for each box; of several a list of these.
+            A list of Poses of one image, one for each box; of several a list of these. Keypoints of a box outside of
+            the image are NaN, their scores 0.
         """
         inputs, labels = Inputs(list(images_of(x))), self.head_labels
         more: tuple[Any, ...] = (None, None)

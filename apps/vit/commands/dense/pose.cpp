@@ -26,7 +26,7 @@
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/run/interrupt.h"
 #include "apps/vit/run/progress.h"
-#include "vit/base/check.h"
+#include "vit/image/warp_box.h"
 #include "vit/pose.h"
 
 namespace vit::app {
@@ -122,11 +122,6 @@ struct ImagePoses {
   std::vector<std::string> notes;  // of boxes without keypoints
   std::string failure;
 };
-
-bool overlaps(const Box& box, ImageSize image) {
-  return box.x0 < static_cast<double>(image.width) && box.y0 < static_cast<double>(image.height) &&
-         box.x1 > 0.0 && box.y1 > 0.0;
-}
 
 /// Detectors that pad an image to a square find boxes there, too.
 std::string outside_note(const Box& box, ImageSize image) {
@@ -256,8 +251,6 @@ class PoseRun {
     return LoadPixels([this, &images, crop] {
       const std::shared_ptr<const Image> image = shared_->get(crop.input);
       const Box box = crop.box.value_or(whole_box(image->size()));
-      VIT_CHECK(overlaps(box, image->size()), (Where{"pose", ErrorKind::argument}),
-                outside_note(box, image->size()));
       return images.preprocessor().run_box(*image, box);
     });
   }
@@ -268,7 +261,7 @@ class PoseRun {
     report_until(images, crop.input);
     const bool prepared = run_.inputs()[crop.input].pixels != nullptr;
     const ImageSize size = crop.box ? shared_->size(crop.input) : ImageSize{};
-    if (size.width != 0 && !overlaps(*crop.box, size)) {
+    if (size.width != 0 && internal::is_outside(*crop.box, size)) {
       current_.poses.push_back({*crop.box, {}});
       current_.notes.push_back(outside_note(*crop.box, size));
       add_heatmaps({});
