@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -282,6 +283,58 @@ TEST_CASE("convolution: bits do not depend on the number of threads or on how ti
   }
   CHECK(std::ranges::equal(one.memory.flat(), three.memory.flat()));
   CHECK(std::ranges::equal(one.memory.flat(), strips.memory.flat()));
+}
+
+TEST_CASE("convolution: a NaN reaches the outputs that read it, and no tile farther away") {
+  constexpr MapSize kSize{10, 9};
+  const std::vector<std::array<std::size_t, 2>> pixels{{0, 0}, {3, 4}, {5, 6}, {4, 7}, {9, 8}};
+  const auto distance = [](std::size_t a, std::size_t b) { return a < b ? b - a : a - b; };
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    for (const std::size_t channels : {20u, 40u}) {  // plain sums and transforms
+      CAPTURE(table->name);
+      CAPTURE(channels);
+      test::Rng rng(13);
+      const Tensor<float> weight = rng.tensor({17, channels, 3, 3});
+      const Convolution convolution(weight, {}, 1, *table);
+      Tensor<float> scratch = scratch_of(convolution, 1);
+      for (const float wrong :
+           {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+        // where ReLU makes zeros of negative infinity, only NaN must remain
+        const bool relu = std::isnan(wrong);
+        const auto run = [&](const OwnMap& in) {
+          OwnMap out(kSize, 17, 2);
+          const OwnMap residual(kSize, 17, 3);
+          convolution.forward(in.map, out.map, 1, scratch,
+                              {.activation = relu ? Activation::relu : Activation::none,
+                               .residual = residual.map,
+                               .in_relu = relu});
+          return out;
+        };
+        const OwnMap expected = run(OwnMap(kSize, channels, 1));
+        for (const auto& pixel : pixels) {
+          const std::size_t row = pixel[0], column = pixel[1];
+          CAPTURE(row);
+          CAPTURE(column);
+          const OwnMap in(kSize, channels, 1);
+          in.map.row(static_cast<std::ptrdiff_t>(row))[column * channels + channels - 1] = wrong;
+          const OwnMap found = run(in);
+          for (std::size_t y = 0; y < kSize.height; ++y) {
+            for (std::size_t x = 0; x < kSize.width; ++x) {
+              const bool is_read = distance(y, row) <= 1 && distance(x, column) <= 1;
+              // the window of its tile is a pixel larger on each side
+              const std::size_t top = y / kTile * kTile, left = x / kTile * kTile;
+              const bool in_tile =
+                  row + 1 >= top && row <= top + kTile && column + 1 >= left && column <= left + kTile;
+              for (std::size_t o = 0; o < 17; ++o) {
+                if (is_read) REQUIRE_FALSE(std::isfinite(found.at(y, x, o)));
+                if (!in_tile) REQUIRE(found.at(y, x, o) == expected.at(y, x, o));
+              }
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("transposed convolution: every pixel becomes a square") {

@@ -21,7 +21,9 @@ struct ConvolutionPackArgs {
 };
 
 /// out = second + residual + activation(convolution of `in` + bias) for the tiles [first_tile, last_tile); a
-/// null pointer omits its term. Maps begin at their pixel (0, 0).
+/// null pointer omits its term. Maps begin at their pixel (0, 0). The outputs around a NaN or infinite number
+/// of `in` are not finite, at least 3x3 and at most those of the tiles that read it, unless ReLU makes zeros
+/// of negative infinity.
 struct ConvolutionArgs {
   const float* in = nullptr;  // (H, W, I), with a border of one pixel around it, which is read too
   std::size_t in_stride = 0;  // floats from one row to the next, like those below
