@@ -3,11 +3,10 @@
 option(VIT_UNITY "Compile the sources of a folder together: a complete build takes half of the time" OFF)
 
 # Names that every source may give to something of its own.
-set(VIT_UNITY_LOCAL_NAMES kBlock kBlockFloats kExamples kFooter kRowsPerTask kSpaceMark kTasksPerThread kWhere)
+set(VIT_UNITY_LOCAL_NAMES kBlock kBlockFloats kExamples kFooter kRoutes kRowsPerTask kSpaceMark kTasksPerThread kWhere)
 
 # vit_unite(SOURCES): with VIT_UNITY, replaces the sources in the list named SOURCES by generated ones that include them, up to
-# 16 of one folder and of the same compile options in each. Sources with the property VIT_ALONE stay as they are: they
-# share a name with a neighbor.
+# 16 of one folder and of the same compile options in each. Sources with the property VIT_ALONE stay as they are.
 function(vit_unite list)
   if(NOT VIT_UNITY)
     return()

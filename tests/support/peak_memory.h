@@ -3,12 +3,12 @@
 
 #include <cstddef>
 
-#include "apps/vit/commands/info/machine.h"
+#include "apps/vit/run/peak_memory.h"
 
 namespace vit::test {
 
 /// Peak of the resident memory while `function` runs, less what was resident before; 0 where the system does
-/// not tell.
+/// not say.
 template <typename Function>
 std::size_t peak_growth_bytes(Function&& function) {
   app::reset_peak_memory();

@@ -10,7 +10,7 @@ namespace vit {
 namespace {
 
 constexpr Where kWhere{"validate_config", ErrorKind::argument};
-constexpr std::size_t kMaxChannels = 8192;
+constexpr std::size_t kMaxMapChannels = 8192;
 constexpr std::size_t kMaxBranches = 8;
 
 void check_range(const std::string& branch, const char* field, std::size_t value, std::size_t low,
@@ -23,15 +23,15 @@ void validate_layers(const DptConfig& c, const DenseBranch& branch) {
   check_range(branch.name, "taps", branch.taps.size(), 4, 4);
   check_range(branch.name, "channel numbers of taps", c.channels.size(), 4, 4);
   for (const std::size_t channels : c.channels)
-    check_range(branch.name, "channels", channels, 1, kMaxChannels);
-  check_range(branch.name, "features", c.features, 1, kMaxChannels);
-  check_range(branch.name, "extra_channels", c.extra_channels, 0, kMaxChannels);
+    check_range(branch.name, "channels", channels, 1, kMaxMapChannels);
+  check_range(branch.name, "features", c.features, 1, kMaxMapChannels);
+  check_range(branch.name, "extra_channels", c.extra_channels, 0, kMaxMapChannels);
   VIT_CHECK(c.readout != ClassReadout::concatenated, kWhere,
             "a DPT head drops, adds or projects the class token");
   if (c.layers != HeadLayersKind::convolutions) return;
-  check_range(branch.name, "hidden channels", c.hidden, 1, kMaxChannels);
+  check_range(branch.name, "hidden channels", c.hidden, 1, kMaxMapChannels);
   check_range(branch.name, "channels before the last layers",
-              c.extra_channels != 0 ? c.extra_channels : c.features, 2, kMaxChannels);
+              c.extra_channels != 0 ? c.extra_channels : c.features, 2, kMaxMapChannels);
 }
 
 void validate_layers(const LinearMapConfig& c, const DenseBranch& branch) {
@@ -55,7 +55,7 @@ void validate_layers(const MaskConfig& c, const DenseBranch& branch) {
 void validate_layers(const HeatmapConfig& c, const DenseBranch& branch) {
   check_range(branch.name, "taps", branch.taps.size(), 1, 1);
   check_range(branch.name, "enlargement", c.enlarged, 1, 16);
-  check_range(branch.name, "channels of the decoder", c.channels, 1, kMaxChannels);
+  check_range(branch.name, "channels of the decoder", c.channels, 1, kMaxMapChannels);
   check_range(branch.name, "outputs", branch.outputs.size(), 1, 1);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Where kWhere{"validate_text_config", ErrorKind::argument};
 
-void check_range(const char* field, std::size_t value, std::size_t low, std::size_t high) {
+void check_text_range(const char* field, std::size_t value, std::size_t low, std::size_t high) {
   VIT_CHECK(value >= low && value <= high, kWhere, field, " of the text tower must be ", low, " to ", high,
             ", got ", value);
 }
@@ -17,16 +17,16 @@ void check_range(const char* field, std::size_t value, std::size_t low, std::siz
 }  // namespace
 
 void validate(const TextConfig& c) {
-  check_range("vocabulary_size", c.vocabulary_size, 1, std::size_t{1} << 26);
-  check_range("context_length", c.context_length, 1, std::size_t{1} << 16);
-  check_range("width", c.width, 1, 65536);
-  check_range("depth", c.depth, 1, 1024);
-  check_range("num_heads", c.num_heads, 1, 1024);
-  check_range("mlp_dim", c.mlp_dim, 1, 1u << 18);
-  check_range("projection_dim", c.projection_dim, 0, 65536);
+  check_text_range("vocabulary_size", c.vocabulary_size, 1, std::size_t{1} << 26);
+  check_text_range("context_length", c.context_length, 1, std::size_t{1} << 16);
+  check_text_range("width", c.width, 1, 65536);
+  check_text_range("depth", c.depth, 1, 1024);
+  check_text_range("num_heads", c.num_heads, 1, 1024);
+  check_text_range("mlp_dim", c.mlp_dim, 1, 1u << 18);
+  check_text_range("projection_dim", c.projection_dim, 0, 65536);
   VIT_CHECK(c.width % c.num_heads == 0, kWhere, "the width ", c.width,
             " of the text tower is not divisible by its ", c.num_heads, " heads");
-  check_range("head width", c.width / c.num_heads, 1, 512);
+  check_text_range("head width", c.width / c.num_heads, 1, 512);
   VIT_CHECK(std::isfinite(c.norm_eps) && c.norm_eps >= 0 && c.norm_eps < 1, kWhere,
             "the epsilon of LayerNorm must be in [0, 1), got ", c.norm_eps);
   VIT_CHECK(!c.sinusoidal_positions || c.width >= 4, kWhere, "sinusoidal positions need a width of 4, got ",

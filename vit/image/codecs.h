@@ -38,21 +38,21 @@ struct Decoded {
   bool always_rotate = false;  // ... regardless of the options
 };
 
-constexpr Where kWhere{"decode", ErrorKind::format};
+constexpr Where kDecode{"decode", ErrorKind::format};
 
-constexpr Where kReadFile = kWhere.with(ErrorKind::io);
+constexpr Where kReadFile = kDecode.with(ErrorKind::io);
 
 /// Throws Error "<name>: <cause>" of kind `format`: the file is damaged, or not an image.
 template <typename... Parts>
 [[noreturn]] void refuse(const Source& source, const Parts&... cause) {
-  fail(kWhere, source.name, ": ", cause...);
+  fail(kDecode, source.name, ": ", cause...);
 }
 
 /// Throws Error "<name>: <cause>" of kind `unsupported`: the file may be well-formed, but it has unsupported
 /// contents, or more pixels or work than allowed.
 template <typename... Parts>
 [[noreturn]] void refuse_unsupported(const Source& source, const Parts&... cause) {
-  fail(kWhere.with(ErrorKind::unsupported), source.name, ": ", cause...);
+  fail(kDecode.with(ErrorKind::unsupported), source.name, ": ", cause...);
 }
 
 /// Throws Error: this build of the library cannot read `format`.

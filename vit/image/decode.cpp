@@ -252,7 +252,7 @@ void read_file(const std::filesystem::path& path, const DecodeOptions& options,
   bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
   if (std::ferror(file.get()) == 0) recognized(source_of(bytes, options, name));
   const auto size = std::filesystem::file_size(path, error);
-  VIT_CHECK(error || size <= max_file_bytes(options), codecs::kWhere.with(ErrorKind::unsupported), name,
+  VIT_CHECK(error || size <= max_file_bytes(options), codecs::kDecode.with(ErrorKind::unsupported), name,
             ": a file of ", size, " bytes is too large for an image; the limit is ", max_file_bytes(options));
   const std::size_t expected = error ? 0 : static_cast<std::size_t>(size) + 1;
   bytes.reserve(expected);
@@ -299,7 +299,7 @@ std::optional<internal::Bands> internal::decode_bands(std::span<const std::byte>
   const Format& format = recognized(source);
   const bool is_tiff = format.decode == codecs::decode_tiff;
   if (!is_tiff && num_bands == 1) return std::nullopt;
-  VIT_CHECK(is_tiff, codecs::kWhere.with(ErrorKind::mismatch), name, ": a ", format.name,
+  VIT_CHECK(is_tiff, codecs::kDecode.with(ErrorKind::mismatch), name, ": a ", format.name,
             " file has red, green and blue, but the model takes ", num_bands,
             " channels; expected a TIFF with that many bands, or preprocessed pixels in a .npy");
   return codecs::within_memory(source, [&] { return codecs::decode_tiff_bands(source, num_bands); });

@@ -202,7 +202,7 @@ class PngRows final : public RowSource {
       : source_(source), headers_(headers), columns_{0, headers.width} {
     png_.rest = source.bytes;
     png_.state = png_create_read_struct(PNG_LIBPNG_VER_STRING, &png_, on_png_error, on_png_warning);
-    VIT_CHECK(png_.state != nullptr, kWhere.with(ErrorKind::io), source.name,
+    VIT_CHECK(png_.state != nullptr, kDecode.with(ErrorKind::io), source.name,
               ": libpng cannot be initialized");
     png_.info = png_create_info_struct(png_.state);
   }
@@ -265,7 +265,7 @@ class PngRows final : public RowSource {
   void check_length(const Headers& headers) const {
     constexpr std::size_t kMaxRatio = 1032;  // of deflate: a match of 258 bytes takes at least 2 bits
     const std::size_t pixel_bytes =
-        checked_mul(png_get_rowbytes(png_.state, png_.info), headers.height, kWhere);
+        checked_mul(png_get_rowbytes(png_.state, png_.info), headers.height, kDecode);
     if (pixel_bytes / kMaxRatio > source_.bytes.size())
       refuse(source_, "truncated PNG: ", source_.bytes.size(), " bytes cannot contain the pixels");
   }

@@ -47,7 +47,7 @@ void check_tiles(const Source& source, const TiffLayout& layout, std::uint32_t t
   constexpr std::uint64_t kAlwaysRead = std::uint64_t{1} << 24;
   const std::uint64_t width = round_up(std::uint64_t{layout.width}, std::uint64_t{tile_width});
   const std::uint64_t height = round_up(std::uint64_t{layout.height}, std::uint64_t{tile_height});
-  const std::uint64_t num_pixels = checked_mul(width, height, kWhere);
+  const std::uint64_t num_pixels = checked_mul(width, height, kDecode);
   if (num_pixels > kAlwaysRead && num_pixels / 2 > source.max_pixels) {
     refuse_unsupported(source, "TIFF with tiles of ", tile_width, " x ", tile_height,
                        " pixels for an image of ", layout.width, " x ", layout.height,
@@ -108,7 +108,7 @@ TiffSamples read_samples(const Source& source, const TiffStream& stream, TIFF* t
   const std::size_t num_planes = layout.separate ? layout.num_colors + (layout.has_alpha ? 1 : 0) : 1;
   samples.row_bytes = row_bytes_of(source, tiff, layout);
   samples.plane_bytes = samples.row_bytes * layout.height;
-  samples.bytes = TiffBytes(Shape{checked_mul(samples.plane_bytes, num_planes, kWhere)});
+  samples.bytes = TiffBytes(Shape{checked_mul(samples.plane_bytes, num_planes, kDecode)});
   const auto read = TIFFIsTiled(tiff) != 0 ? read_tiles : read_strips;
   read(source, stream, tiff, layout, num_planes, samples);
   return samples;
@@ -272,7 +272,7 @@ bool is_image_of_gray(const TiffLayout& layout) {
 }
 
 void check_bands(const Source& source, const TiffLayout& layout, std::size_t num_bands) {
-  VIT_CHECK(layout.num_samples == num_bands, kWhere.with(ErrorKind::mismatch), source.name, ": has ",
+  VIT_CHECK(layout.num_samples == num_bands, kDecode.with(ErrorKind::mismatch), source.name, ": has ",
             layout.num_samples, layout.num_samples == 1 ? " band" : " bands", ", but the model takes ",
             num_bands, " channels");
   constexpr std::uint64_t kSamplesPerPixel = 4;  // as many as an image with opacity

@@ -194,7 +194,7 @@ class Codestream {
              " pixels outside the image");
     }
     columns_ = ceil_div(x_.end - tile_x_, tile_width_);
-    const std::uint64_t num_tiles = checked_mul(columns_, ceil_div(y_.end - tile_y_, tile_height_), kWhere);
+    const std::uint64_t num_tiles = checked_mul(columns_, ceil_div(y_.end - tile_y_, tile_height_), kDecode);
     constexpr std::uint64_t kMaxTiles = 65535;
     if (num_tiles > kMaxTiles) refuse(source_, "corrupt JPEG 2000: ", num_tiles, " tiles");
     // Some 600 bytes per code block: 300 MB for any image, and as much again as the samples of large ones

@@ -21,18 +21,18 @@ namespace {
 constexpr Where kWhere{"open_npz", ErrorKind::format};
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::string_view kEnding = ".npy";
-constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 16;
+constexpr std::size_t kMaxArrayHeaderBytes = std::size_t{1} << 16;
 
 struct NumpyType {
   std::string_view name;  // after the byte order
   Dtype dtype;
   std::size_t bytes;
 };
-constexpr NumpyType kTypes[] = {{"f4", Dtype::f32, 4},   {"f2", Dtype::f16, 2},   {"f8", Dtype::f64, 8},
-                                {"i8", Dtype::i64, 8},   {"i4", Dtype::i32, 4},   {"i2", Dtype::i16, 2},
-                                {"i1", Dtype::i8, 1},    {"u1", Dtype::u8, 1},    {"b1", Dtype::boolean, 1},
-                                {"u2", Dtype::other, 2}, {"u4", Dtype::other, 4}, {"u8", Dtype::other, 8},
-                                {"V2", Dtype::bf16, 2}};
+constexpr NumpyType kNumpyTypes[] = {
+    {"f4", Dtype::f32, 4},     {"f2", Dtype::f16, 2},   {"f8", Dtype::f64, 8},   {"i8", Dtype::i64, 8},
+    {"i4", Dtype::i32, 4},     {"i2", Dtype::i16, 2},   {"i1", Dtype::i8, 1},    {"u1", Dtype::u8, 1},
+    {"b1", Dtype::boolean, 1}, {"u2", Dtype::other, 2}, {"u4", Dtype::other, 4}, {"u8", Dtype::other, 8},
+    {"V2", Dtype::bf16, 2}};
 
 /// Reads one record; `name` is that of the file and of the record, for messages.
 class RecordReader {
@@ -45,8 +45,8 @@ class RecordReader {
     const std::string descr = text_of("descr");
     if (descr.starts_with("|O")) return std::nullopt;
     check(descr.size() >= 3, "a type ", in_quotes(descr));
-    const auto type = std::ranges::find(kTypes, std::string_view(descr).substr(1), &NumpyType::name);
-    VIT_CHECK(type != std::end(kTypes) && (descr[0] == '<' || descr[0] == '|'),
+    const auto type = std::ranges::find(kNumpyTypes, std::string_view(descr).substr(1), &NumpyType::name);
+    VIT_CHECK(type != std::end(kNumpyTypes) && (descr[0] == '<' || descr[0] == '|'),
               kWhere.with(ErrorKind::unsupported), name_, ": numbers of type ", in_quotes(descr),
               "; little-endian floats, integers and booleans can be read");
     TensorEntry entry{.name = {},
@@ -98,7 +98,7 @@ class RecordReader {
     const std::string digits = text(kFixed, length_bytes);
     for (std::size_t i = 0; i < length_bytes; ++i)
       length |= std::size_t{static_cast<unsigned char>(digits[i])} << (8 * i);
-    check(length <= kMaxHeaderBytes && length <= bytes_.size() - kFixed - length_bytes, "a header of ",
+    check(length <= kMaxArrayHeaderBytes && length <= bytes_.size() - kFixed - length_bytes, "a header of ",
           length, " bytes");
     header_ = text(kFixed + length_bytes, length);
     data_begin_ = kFixed + length_bytes + length;

@@ -13,9 +13,9 @@ namespace {
 
 using internal::Json;
 
-constexpr Named<ResamplerChoice> kResamplers[]{{"pillow", ResamplerChoice::pillow},
-                                               {"torchvision", ResamplerChoice::torchvision}};
-constexpr Named<ExifChoice> kExifRules[]{{"apply", ExifChoice::apply}, {"ignore", ExifChoice::ignore}};
+constexpr Named<ResamplerChoice> kStoredResamplers[]{{"pillow", ResamplerChoice::pillow},
+                                                     {"torchvision", ResamplerChoice::torchvision}};
+constexpr Named<ExifChoice> kStoredExifRules[]{{"apply", ExifChoice::apply}, {"ignore", ExifChoice::ignore}};
 constexpr Named<ChannelOrder> kOrders[]{{"rgb", ChannelOrder::rgb}, {"bgr", ChannelOrder::bgr}};
 
 /// Members of a JSON object.
@@ -60,10 +60,10 @@ std::string model_source(const CommonOptions& options) {
   Members overrides;
   for (const auto& [key, value] : load.overrides) overrides.add(key, json_string(value));
   if (!load.overrides.empty()) members.add("set", overrides.object());
-  members.add_choice("resampler", kResamplers, load.resampler);
+  members.add_choice("resampler", kStoredResamplers, load.resampler);
   if (load.pillow != PillowRelease::from_13_0)
     members.add("pillow", std::to_string(static_cast<int>(load.pillow)));
-  members.add_choice("exif", kExifRules, load.exif);
+  members.add_choice("exif", kStoredExifRules, load.exif);
   if (load.channels) members.add_choice("channels", kOrders, *load.channels);
   if (load.area_limits)
     members.add("pixels", text("[", load.area_limits->least, ", ", load.area_limits->most, "]"));
@@ -87,10 +87,11 @@ void inherit_model(CommonOptions& options, const std::string& source, const std:
     for (std::size_t i = 0; i < overrides->size(); ++i)
       load.overrides.emplace((*overrides)[i].key(), (*overrides)[i].as_string());
   }
-  if (const auto resampler = json.find("resampler")) load.resampler = parse_choice(*resampler, kResamplers);
+  if (const auto resampler = json.find("resampler"))
+    load.resampler = parse_choice(*resampler, kStoredResamplers);
   if (const auto pillow = json.find_size("pillow", {.max = 2}))
     load.pillow = static_cast<PillowRelease>(*pillow);
-  if (const auto exif = json.find("exif")) load.exif = parse_choice(*exif, kExifRules);
+  if (const auto exif = json.find("exif")) load.exif = parse_choice(*exif, kStoredExifRules);
   if (const auto channels = json.find("channels")) load.channels = parse_choice(*channels, kOrders);
   if (const auto pixels = json.find("pixels")) {
     pixels->expect_array(2, "[least, most]");

@@ -13,8 +13,6 @@ namespace vit::app {
 using namespace internal;
 namespace {
 
-constexpr std::string_view kLineStart = "{\"file\": ";
-
 /// photos.jsonl -> .photos.jsonl.run.json
 std::filesystem::path facts_path(const std::filesystem::path& path) {
   return path.parent_path() / ("." + path.filename().string() + ".run.json");

@@ -13,6 +13,9 @@
 
 namespace vit::app {
 
+/// How each line begins.
+inline constexpr std::string_view kLineStart = "{\"file\": ";
+
 class JsonlWriter : public ResultWriter {
  public:
   /// With options.resume the lines of PATH.partial, else of PATH, are kept. Throws Error if they are not

@@ -15,6 +15,7 @@
 #include "apps/vit/inputs/read_rest.h"
 #include "apps/vit/options/usage_error.h"
 #include "apps/vit/outputs/array_writer.h"
+#include "apps/vit/outputs/jsonl_writer.h"
 #include "apps/vit/outputs/text_format.h"
 #include "apps/vit/run/progress.h"
 #include "vit/base/check.h"
@@ -27,7 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr Where kWhere{"resume", ErrorKind::mismatch};
 constexpr const char* kRun = "run.json";
-constexpr std::string_view kLineStart = "{\"file\": ";
 constexpr std::string_view kErrorKey = ", \"error\": ";
 
 /// "part-00012"

@@ -5,12 +5,12 @@
 #include "vit/base/check.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/checkpoint/preprocess_values.h"
-#include "vit/weights/families/open_clip.h"
+#include "vit/weights/families/open_clip_config.h"
 
 namespace vit::internal {
 namespace {
 
-ResizeFilter read_filter(const Json& value) {
+ResizeFilter read_interpolation(const Json& value) {
   return read_choice<ResizeFilter>(value, {{"bicubic", ResizeFilter::bicubic},
                                            {"bilinear", ResizeFilter::bilinear},
                                            {"random", ResizeFilter::bicubic}});  // for training
@@ -38,7 +38,7 @@ PreprocessConfig read_open_clip_preprocess(const Json& root, const ModelOptions&
     if (const auto value = cfg->find("mean")) timm.mean = read_mean(*value, ScalarForm::refused);
     if (const auto value = cfg->find("std")) timm.std = read_std(*value, ScalarForm::refused);
     check_channels(*cfg, "mean", timm.mean, "std", timm.std);
-    if (const auto value = cfg->find("interpolation")) timm.filter = read_filter(*value);
+    if (const auto value = cfg->find("interpolation")) timm.filter = read_interpolation(*value);
     if (const auto value = cfg->find("resize_mode")) timm.crop_mode = read_resize_mode(*value);
     fill = cfg->find_size("fill_color", {0, 255}).value_or(0);
   }

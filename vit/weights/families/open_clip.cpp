@@ -2,8 +2,6 @@
 // Transformer under the names of OpenAI's code, or one of timm's under visual.trunk. with the projection
 // inside or outside. The text tower is not read. Source: mlfoundations/open_clip, src/open_clip/model.py
 // (CLIPVisionCfg, _build_vision_tower), transformer.py (VisionTransformer) and timm_model.py.
-#include "vit/weights/families/open_clip.h"
-
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -12,6 +10,7 @@
 
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
+#include "vit/weights/families/family.h"
 #include "vit/weights/families/open_clip_config.h"
 #include "vit/weights/families/openai_clip.h"
 #include "vit/weights/families/published.h"
@@ -236,11 +235,6 @@ ParsedModel read(const SourceFiles& files) {
 }
 
 }  // namespace
-
-GridSize read_open_clip_image_size(const Json& vision_cfg) {
-  const auto size = vision_cfg.find("image_size");
-  return size ? read_edges(*size) : GridSize{224, 224};
-}
 
 constinit const Family kOpenClipFamily{.name = "open_clip",
                                        .anchor = "conv1.weight",

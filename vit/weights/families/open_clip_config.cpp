@@ -42,4 +42,9 @@ Json open_clip_model_cfg(const SourceFiles& files) {
   return cfg;
 }
 
+GridSize read_open_clip_image_size(const Json& vision_cfg) {
+  const auto size = vision_cfg.find("image_size");
+  return size ? read_edges(*size) : GridSize{224, 224};
+}
+
 }  // namespace vit::internal

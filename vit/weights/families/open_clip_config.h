@@ -1,4 +1,4 @@
-// What the pages of OpenCLIP's towers share: reading open_clip_config.json field by field.
+// Reading open_clip_config.json field by field: what both towers and the preprocessing of OpenCLIP share.
 #pragma once
 
 #include <optional>
@@ -17,5 +17,7 @@ std::optional<Json> only_member(const Json& kwargs, std::string_view key);
 bool is_open_clip_switch(std::string_view key);
 /// model_cfg. Throws Error for an unknown field.
 Json open_clip_model_cfg(const SourceFiles& files);
+/// image_size of model_cfg.vision_cfg, one number or [height, width].
+GridSize read_open_clip_image_size(const Json& vision_cfg);
 
 }  // namespace vit::internal

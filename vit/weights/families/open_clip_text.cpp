@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/weights/families/family.h"
 #include "vit/weights/families/open_clip_config.h"
-#include "vit/weights/families/openai_text.h"
+#include "vit/weights/families/openai_clip.h"
 
 namespace vit::internal {
 namespace {

@@ -1,12 +1,11 @@
 // The text towers of bare files under the names of OpenAI's CLIP code: OpenAI's own, known by integers next
 // to the weights, and Meta's Perception Encoder, whose name gives the heads. Source: openai/CLIP,
 // clip/model.py; facebookresearch/perception_models, core/vision_encoder/pe.py and config.py.
-#include "vit/weights/families/openai_text.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/weights/families/family.h"
 #include "vit/weights/families/openai_clip.h"
 #include "vit/weights/families/published.h"
 

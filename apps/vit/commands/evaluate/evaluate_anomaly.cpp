@@ -100,7 +100,7 @@ struct Scores {
   }
 };
 
-std::string as_text(const ordered_json& result) {
+std::string separation_as_text(const ordered_json& result) {
   const auto number = [](const ordered_json& value) {
     char digits[32] = "-";
     if (value.is_number()) std::snprintf(digits, sizeof digits, "%.4f", value.get<double>());
@@ -181,7 +181,7 @@ class AnomalyScoring : public ImageWork {
     const ordered_json result = json_of(found_, evaluation_, bank_, run.progress());
     print_result(evaluation_.as_json
                      ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
-                     : as_text(result));
+                     : separation_as_text(result));
     return 0;
   }
 

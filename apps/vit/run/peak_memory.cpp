@@ -1,4 +1,4 @@
-#include "apps/vit/commands/info/machine.h"
+#include "apps/vit/run/peak_memory.h"
 
 #include <fstream>
 #include <string>

@@ -1,4 +1,4 @@
-// Memory statistics of the process.
+// The peak memory of the process, as Linux counts it.
 #pragma once
 
 #include <cstddef>
