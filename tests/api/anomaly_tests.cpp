@@ -111,7 +111,7 @@ TEST_CASE("anomaly: results have the same bits for any number of threads, and af
   CHECK(loaded.confidence() == bank.confidence());
 }
 
-TEST_CASE("anomaly: a bank goes on, and parts of a large one are joined") {
+TEST_CASE("anomaly: images are added to a bank, and parts of a large one are joined") {
   SUBCASE("adding gives the bank of all images") {
     AnomalyBuilder more = AnomalyBuilder::resume(tiny_model(), {}, build({}, 4), 1);
     add_parts(more, 4, 2);

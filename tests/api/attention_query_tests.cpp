@@ -94,7 +94,7 @@ TEST_CASE("attention: a single query has the bits that it has among all, for any
   }
 }
 
-TEST_CASE("attention: queries that are none and rows that were not asked for are errors") {
+TEST_CASE("attention: queries that do not exist and rows that were not requested are errors") {
   const GoldenAttention golden("rope-axial");
   Session session(golden.model);
   Outputs outputs;

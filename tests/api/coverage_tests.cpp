@@ -43,7 +43,7 @@ constexpr Convention kConventions[] = {
      [](const ModelConfig& c) { return c.position.coordinate_offset != 0.0; }},
     {"rotary: stored periods", [](const ModelConfig& c) { return c.position.stored_periods; }},
     {"rotary: mixed", [](const ModelConfig& c) { return c.position.rope == RopeKind::mixed; }},
-    {"rotary beside a learned table",
+    {"rotary next to a learned table",
      [](const ModelConfig& c) {
        return c.position.rope != RopeKind::none && c.position.added != AddedTable::none;
      }},

@@ -1,4 +1,4 @@
-// Heads on features, held against scikit-learn's (data/golden/fit) and against the plain definition.
+// Heads on features, compared with scikit-learn's (data/golden/fit) and with the plain definition.
 #include "vit/fit.h"
 
 #include <doctest/doctest.h>

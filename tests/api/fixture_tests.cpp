@@ -1,5 +1,5 @@
 // Every reference model of the families that the library reads, compared tensor by tensor with float64
-// results of the library that defines it. The models lie beside a developer's checkout; data/golden/models
+// results of the library that defines it. The models are next to a developer's checkout; data/golden/models
 // holds small twins.
 #include <doctest/doctest.h>
 
@@ -159,7 +159,7 @@ void check_stored_periods(const fs::path& path, const ModelOptions& options, con
   }
 }
 
-/// What the table tells of one family.
+/// A family's row of the table.
 struct FamilyErrors {
   std::set<std::string> layouts;  // libraries and publishers whose files were read
   std::size_t num_models = 0;

@@ -205,7 +205,7 @@ TEST_CASE("dense golden models: classes of pixels that are computed as windows")
     options.task = SegmentTask::panoptic;
     CHECK_THROWS_AS(segments_of(twin.outputs[0], twin.config(), frame, {18, 30}, options), Error);
   }
-  SUBCASE("nothing but maps is joined") {
+  SUBCASE("only maps are joined") {
     Outputs outputs;
     Session session(twin.model, {.threads = 1});
     const Tensor<float> wide = to_float(twin.expected.at("wide"));

@@ -134,7 +134,7 @@ TEST_CASE("model: a joint head whose blocks add nothing gives the class token an
   }
 }
 
-TEST_CASE("model: a joint head has the same bits in any batch, and changes nothing but its vector") {
+TEST_CASE("model: a joint head has the same bits in any batch, and changes only its vector") {
   const VisionTransformer model = build(with_joint_head(0.5f));
   const Tensor<float> pixels = test::random_pixels(5, 48, 48);
   ForwardMemory memory;
@@ -232,7 +232,7 @@ TEST_CASE("model: one model serves many threads at once") {
   for (std::size_t t = 0; t < wrong.size(); ++t) {
     threads.emplace_back([&, t] {
       for (std::size_t round = 0; round < 10;
-           ++round) {  // grids alternate, so that the kept positions change hands
+           ++round) {  // grids alternate, so that the kept positions are replaced
         const Tensor<float> other = test::random_pixels(1, 48 + 16 * (t + round % 5), 48);
         static_cast<void>(logits_of(model, other, 1));
         wrong[t] += std::ranges::equal(logits_of(model, pixels, 1).flat(), expected.flat()) ? 0 : 1;
@@ -249,7 +249,7 @@ TEST_CASE("model: fast kernels agree with the reference loops") {
                                     kernels::find_kernels("reference"));
   const Tensor<float> pixels = test::random_pixels(2, 48, 64);
   const Tensor<float> expected = logits_of(reference, pixels, 1);
-  // Eight deviations are met by none of some logits.
+  // No logit differs by eight deviations.
   const double epsilon = 8.0 * rounding_of(checkpoint.config, 1 + 3 * 4);
   for (const kernels::KernelTable* table : kernels::available_kernels()) {
     CAPTURE(table->name);
@@ -300,11 +300,11 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
   // a group of normal numbers is about 2.5 deviations, and the largest sum of two neighbors sqrt(2) times
   // that; steps divide the one by 127 and, where sums are limited, half the other by 63.5. So much, in
   // deviations, does a product lose in every weight and, where inputs are bytes, in every input; inputs of 16
-  // bits are exact beside it. The two blocks have four products each, attention pooling four more, whose
-  // losses add up as squares; attention itself loses less, and so does a sum with what a branch leaves alone.
-  // Patches and weights that are rounded to bfloat16 before they are embedded add 2^-9 of themselves each.
-  // All this is of the root mean square of many independent numbers: those of the tokens, 3,000 and more.
-  // Seven logits of a few images are not, nor is a mean over patches, which keeps less of the signal.
+  // bits are exact in comparison. The two blocks have four products each, attention pooling four more, whose
+  // losses add up as squares; attention itself loses less, and so does a sum with what a branch does not
+  // change. Patches and weights that are rounded to bfloat16 before they are embedded add 2^-9 of themselves
+  // each. All this is of the root mean square of many independent numbers: those of the tokens, 3,000 and
+  // more. Seven logits of a few images are not, nor is a mean over patches, which keeps less of the signal.
   const double step = 2.5 / 127.0;
   const auto limit_of = [&](const kernels::KernelTable& table, double num_products) {
     const auto [input_largest, pair_largest] = test::int8_steps(*table.int8->linear);
@@ -315,7 +315,7 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
     return rounding + std::sqrt(num_products) * std::hypot(of_weight, of_input);
   };
   // Tables with the same int8 numbers in linear layers, and none in attention: results differ by rounding in
-  // float32 alone.
+  // float32 only.
   const auto have_same_numbers = [](const kernels::KernelTable& a, const kernels::KernelTable& b) {
     const auto attends_in_float32 = [](const kernels::KernelTable& table) {
       return table.int8->attention.attend == table.float32->attention.attend;

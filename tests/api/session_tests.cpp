@@ -17,7 +17,7 @@ namespace vit {
 namespace {
 
 /// Whether `run` soon allocates nothing. Buffers belong to threads, and which thread takes which image is
-/// open: each has to meet each size once.
+/// open: each has to compute each size once.
 template <typename Run>
 bool becomes_warm(const Run& run) {
   constexpr int kRuns = 100, kWarmRuns = 5;

@@ -1,5 +1,5 @@
 // Every reference model of images and texts, compared with float64 results of the library that defines it:
-// ids, vectors, logits and probabilities. The models lie beside a developer's checkout; data/golden/text
+// ids, vectors, logits and probabilities. The models are next to a developer's checkout; data/golden/text
 // holds small twins.
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// Text towers and labels of one's own: bits that depend on the text alone, what is refused, files of vectors.
+// Text towers and custom labels: bits that depend only on the text, what is refused, files of vectors.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Vision towers of language models, alone and inside whole models, compared tensor by tensor with float64
-// results of the library that defines them: tokens and visual tokens, from the pixels that its processor
-// gives and from pictures.
+// Vision towers of language models, as files of their own and inside whole models, compared tensor by tensor
+// with float64 results of the library that defines them: tokens and visual tokens, from the pixels that its
+// processor gives and from pictures.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -250,7 +250,7 @@ TEST_CASE("towers: of a large file the bytes of the tower are read and no others
   const test::ScratchFolder folder("tower-in-a-large-file");
   const fs::path file = folder.path() / "model.safetensors";
   fs::copy(golden / "config.json", folder.path() / "config.json");
-  // another tensor of 4 GiB behind those of the tower: a hole in the file
+  // another tensor of 4 GiB after those of the tower: a hole in the file
   std::ifstream in(golden / "model.safetensors", std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(in)), {});
   std::uint64_t header_size = 0;

@@ -38,7 +38,7 @@ TEST_CASE("apps: classify prints text, JSON that reads back exactly, and CSV") {
     CHECK(static_cast<float>(best.at("logit").as_double()) == logits[best.at("index").as_size()]);
     CHECK(static_cast<float>(second.at("logit").as_double()) == logits[second.at("index").as_size()]);
   }
-  SUBCASE("CSV has all classes where more are asked for") {
+  SUBCASE("CSV has all classes where more are requested") {
     const std::vector<std::string> rows = lines_of(classify({"--format", "csv", "--top", "99"}).out);
     REQUIRE(rows.size() == 1 + 6);
     CHECK(rows[0] == "file,rank,index,label,probability");

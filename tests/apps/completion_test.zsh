@@ -3,7 +3,7 @@
 emulate -R zsh
 zmodload zsh/zpty || exit 77
 
-# The prompt is empty, and Control-X writes the line as it stands to a file.
+# The prompt is empty, and Control-X writes the current line to a file.
 result=$(mktemp) || exit 1
 trap 'rm -f $result; zpty -d shell 2>/dev/null' EXIT
 zpty shell 'PS1= TERM=dumb zsh -f -i'

@@ -119,7 +119,7 @@ TEST_CASE("detect: a folder with pictures and COCO's lists, resumed") {
   CHECK(run_vit(resumed).exit_code == 1);
 }
 
-TEST_CASE("detect: what goes with which model is said") {
+TEST_CASE("detect: options and models that do not match are refused") {
   CHECK(run_vit({"detect", "--model", golden("owlv2"), golden("owlv2/wide.png")}).exit_code == 2);
   CHECK(run_vit({"detect", "--model", golden("yolos"), "--classes", "cat", golden("owlv2/wide.png")})
             .exit_code == 2);

@@ -280,7 +280,7 @@ TEST_CASE("apps: a folder that cannot be read is named, the others are done") {
   CHECK(classified.num_errors() == (is_closed ? 1 : 0));
 }
 
-TEST_CASE("apps: progress is shown only where it is asked for") {
+TEST_CASE("apps: progress is shown only on request") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 60, 40, 1);
   CHECK(run_vit(with_model("classify", {folder / "a.ppm"})).err.empty());
@@ -306,7 +306,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("apps: an array that is interrupted by SIGTERM is written as far as it came") {
+TEST_CASE("apps: an array that is interrupted by SIGTERM is written up to there") {
   const TestFolder folder;
   constexpr std::size_t kCopies = 4000;
   write_picture(folder / "a.ppm", 300, 300, 1);
@@ -321,7 +321,7 @@ TEST_CASE("apps: an array that is interrupted by SIGTERM is written as far as it
   CHECK(arrays.at("files").shape.front() < kCopies);
 }
 
-TEST_CASE("apps: a run that was started with Ctrl-C ignored goes on to its end") {
+TEST_CASE("apps: a run that was started with Ctrl-C ignored runs to its end") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 30, 30, 1);
   const std::string list = repeated_line(folder / "a.ppm", 200);

@@ -68,7 +68,7 @@ TEST_CASE("apps: what programs leave in folders and archives is passed over and 
     CAPTURE(found.second);
     for (const Entry& entry : kEntries) CHECK(contains(found.second, entry.counted_as));
   }
-  // what is named is meant
+  // a folder that is named is listed, hidden or not
   const auto [names, notes] = listed(folder / "in/.thumbnails");
   CHECK(names == std::vector<std::string>{"b.jpg"});
 }

@@ -364,7 +364,7 @@ TEST_CASE("apps: an index that was interrupted or whose files changed becomes wh
   }
 }
 
-TEST_CASE("apps: what FAISS reads back was written by this user, or is made anew from the vectors") {
+TEST_CASE("apps: what FAISS reads back was written by this user, or is rebuilt from the vectors") {
   const TestFolder folder;
   const StateFolder state(folder / "state");
   if (!app::VectorIndex::is_available()) return;

@@ -1,5 +1,5 @@
 # Opens pages of `vit classify`, `duplicates` and `search --html` in Chromium: one as it is, to see that its own policy
-# lets it run, and all with the steps of page_test.js and page_sections_test.js, which need another policy.
+# allows it, and all with the steps of page_test.js and page_sections_test.js, which need another policy.
 #   cmake -DVIT=PROGRAM -DCHROMIUM=PROGRAM -DROOT=<source dir> -DFOLDER=<scratch> -P page_test.cmake
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
@@ -27,7 +27,7 @@ if(NOT dom MATCHES "class=\"card\"[^>]*title=\"[^\"]*cat_tabby.jpg\"")
   message(FATAL_ERROR "The script of the page did not run under its policy.")
 endif()
 
-# Opens the page with the script `steps` behind its own.
+# Opens the page with the script `steps` after its own.
 function(use_page file steps)
   file(READ "${file}" page)
   file(READ "${ROOT}/tests/apps/page_steps.js" tools)

@@ -23,7 +23,7 @@ testPage(async ({check, settle, type}) => {
   order.dispatchEvent(new Event('change'));
   const scores = shown.map(item => Math.max(...item.labels.filter(([name]) => name === 'frog').map(([, score]) => score), item.score * /frog/.test(item.labels[0][0])));
   check('labels are filtered and order by their own score', names()[0].startsWith('frog_') && scores.every((score, i) => i === 0 || score <= scores[i - 1]));
-  check('the label of the filter stands first', cards()[0].querySelector('.label').classList.contains('match'));
+  check('the label of the filter is the first', cards()[0].querySelector('.label').classList.contains('match'));
   await type('no such image');
   check('nothing is said to match', !document.getElementById('nothing').hidden && cards().length === 0);
   await type('');

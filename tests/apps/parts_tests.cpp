@@ -134,7 +134,7 @@ TEST_CASE("apps: digests are SHA-256, of members and of pixels as well") {
         line, "\"width\": 32, \"height\": 24, \"sha256\": \"" + sha256(file.data(), file.size()) + "\""));
 }
 
-TEST_CASE("apps: a run to parts that is killed goes on to the same bytes") {
+TEST_CASE("apps: a run to parts that is killed and resumed writes the same bytes") {
   const TestFolder folder;
   write_images(folder);
   const auto arguments = [&](const std::string& output) {
@@ -243,7 +243,7 @@ TEST_CASE("apps: results of another model, size or precision are not continued")
   CHECK(embed({images[0], "--part-size", "0", "--output", folder / "new/"}).exit_code == 2);
 }
 
-TEST_CASE("apps: after an interrupt the rows that are done are written and the run goes on") {
+TEST_CASE("apps: after an interrupt the rows that are done are written and the run can be resumed") {
   const TestFolder folder;
   std::vector<std::string> arguments{"--output", folder / "out/", "--resume", "--batch", "1"};
   const std::vector<std::string> images = write_images(folder);

@@ -45,7 +45,7 @@ struct RunOptions {
 /// Runs the program with stdout and stderr in files. Ends it, and fails the test, after two minutes.
 RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
-/// Starts the program and goes on; both outputs go to files. The caller waits for the process.
+/// Starts the program and returns; both outputs go to files. The caller waits for the process.
 pid_t start_vit(const std::vector<std::string>& arguments,
                 const std::map<std::string, std::string>& environment, const std::string& out_path,
                 const std::string& err_path);

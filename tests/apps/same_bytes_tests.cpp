@@ -1,5 +1,5 @@
 // One input and one option through the program, the C++ interface and the C interface: the same bytes. Python
-// hands its options to the C interface.
+// passes its options to the C interface.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -27,7 +27,7 @@ struct Release {
 template <typename T, void (*Free)(T*)>
 using Handle = std::unique_ptr<T, Release<T, Free>>;
 
-/// What the three interfaces are asked for in one comparison.
+/// What one comparison requests of the three interfaces.
 struct Options {
   vit::ModelOptions model{};
   vit::SessionOptions session{};

@@ -141,7 +141,7 @@ TEST_CASE("apps: --sandbox changes no result") {
             .exit_code == 0);
 }
 
-TEST_CASE("apps: --sandbox hands on interrupts and failures") {
+TEST_CASE("apps: --sandbox passes on interrupts and failures") {
   const TestFolder folder;
   const RunResult missing =
       run_vit(with_model("classify", {folder / "missing.jpg", "--sandbox"}), kNoLeakCheck);

@@ -25,7 +25,7 @@ struct Item {
 
 }  // namespace
 
-TEST_CASE("apps: a stream hands out in order what threads prepare in any order") {
+TEST_CASE("apps: a stream passes on in order what threads prepare in any order") {
   for (const int threads : {1, 2, 7}) {
     OrderedStream<Item> stream(200,
                                [](std::size_t index) {

@@ -1,5 +1,5 @@
 // Models of several labels for an image: the golden tagger in the layout in which taggers are published, and
-// what --activation, --threshold, --labels, --pad and --channels make of it.
+// its results with --activation, --threshold, --labels, --pad and --channels.
 #include <doctest/doctest.h>
 
 #include <algorithm>

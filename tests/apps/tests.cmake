@@ -20,7 +20,7 @@ if(TARGET example_classify)
   endif()
 endif()
 
-# Completion, asked of the shells themselves; bash runs the tests of the pages as well.
+# Completion by the shells themselves; bash runs the tests of the pages as well.
 if(TARGET vit_completion)
   set(manual "$<TARGET_FILE_DIR:vit_completion>/manual")
   add_test(NAME completion.bash COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/completion_test.bash" "${manual}/vit.bash")

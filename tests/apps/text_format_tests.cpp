@@ -48,7 +48,7 @@ TEST_CASE("apps: JSON strings are valid whatever a file name holds") {
   CHECK(json_string("\xE2\x82") == "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");  // cut short
 }
 
-TEST_CASE("apps: CSV fields are quoted where RFC 4180 asks for it") {
+TEST_CASE("apps: CSV fields are quoted where RFC 4180 requires it") {
   CHECK(csv_field("tench") == "tench");
   CHECK(csv_field("tench, Tinca tinca") == "\"tench, Tinca tinca\"");
   CHECK(csv_field("a \"b\"") == "\"a \"\"b\"\"\"");

@@ -92,7 +92,7 @@ TEST_CASE("apps: what ends FAISS is no type of an index") {
   CHECK_THROWS_AS(app::VectorIndex::build("PQ2x8", vectors.view()), Error);
 }
 
-TEST_CASE("apps: an index that refines is not asked for fewer candidates than results") {
+TEST_CASE("apps: an index that refines searches at least as many candidates as results") {
   if (!has_faiss()) return;
   const Tensor<float> vectors = random_vectors(kCount);
   for (const char* type : {"Flat,RFlat", "PCA2,SQ8,RFlat"}) {

@@ -138,7 +138,7 @@ void check_classes(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("apps: classes in one's own words have the probabilities of the model's library") {
+TEST_CASE("apps: custom classes have the probabilities of the model's library") {
   for (const char* const name : {"hf-clip", "hf-siglip", "hf-metaclip2", "openclip-clip", "openclip-siglip"})
     check_classes(name);
 }
@@ -211,7 +211,7 @@ TEST_CASE("apps: embed writes the vectors of texts, with or without images, and 
   CHECK(contains(run_vit({"embed", "--help"}).out, "--template"));
 }
 
-TEST_CASE("apps: the vocabulary of a publisher's file is given, and asked for where it is not") {
+TEST_CASE("apps: the vocabulary of a publisher's file is an option, and required") {
   const Json facts = load_json(golden_text("meta-pe") + "/case.json");
   const std::vector<std::string> options = options_of("meta-pe", facts);
   const TestFolder folder;
@@ -321,7 +321,7 @@ TEST_CASE("apps: classes of another model's vectors are refused") {
   CHECK_MESSAGE(contains(result.err, "same model"), result.err);
 }
 
-TEST_CASE("apps: evaluate compares images with classes of one's own") {
+TEST_CASE("apps: evaluate compares images with custom classes") {
   const TestFolder folder;
   for (const char* const label : {"cat", "dog"}) {
     std::filesystem::create_directories(folder / "set" + std::string("/") + label);

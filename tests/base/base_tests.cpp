@@ -132,7 +132,7 @@ TEST_CASE("base: parallel_for_parts covers a range once, the last part with what
   }
 }
 
-TEST_CASE("base: a team serves many parallel_for, hands out known thread numbers and survives exceptions") {
+TEST_CASE("base: a team serves many parallel_for, passes known thread numbers and survives exceptions") {
   for (const int threads : {0, 1, 2, 5, 70}) {
     std::vector<int> counts(37);
     const auto team_size = static_cast<std::size_t>(resolve_threads(threads));

@@ -63,7 +63,7 @@ TEST_CASE("base: memory that no machine has is std::bad_alloc") {
 
 TEST_CASE("base: a block that the system has promised but does not have is std::bad_alloc") {
   const std::size_t available = internal::available_memory();
-  if (available > std::size_t{1} << 60) return;  // not told
+  if (available > std::size_t{1} << 60) return;  // unknown
   CHECK(available > kMappedBytes);
   // Half as much again: other programs may give some back meanwhile.
   CHECK_THROWS_AS(allocate_zeroed(available + available / 2), std::bad_alloc);
@@ -71,7 +71,7 @@ TEST_CASE("base: a block that the system has promised but does not have is std::
 
 namespace {
 
-/// Kilobytes of this process that lie in memory; 0 where the system does not tell.
+/// Resident kilobytes of this process; 0 where the system does not say.
 std::size_t resident_kilobytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

@@ -108,7 +108,7 @@ TEST_CASE("base: teams borrow the threads of teams before them") {
   CHECK(num_threads() <= before + 3);
 }
 
-TEST_CASE("base: the system is asked for threads before they are needed") {
+TEST_CASE("base: threads are requested from the system before they are needed") {
   CHECK(can_create_threads(3));
   rlimit before;
   REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);

@@ -1,6 +1,6 @@
-# The binary interface that the header of the C interface declares, beside the one that was published, c_abi.xml: functions
+# The binary interface that the header of the C interface declares, compared with the published one, c_abi.xml: functions
 # and what they take may be added, never changed or removed. The library itself is not compared: its debug information is
-# large and tells of much that is not for users. Instead every declaration gets an empty body; that the library defines
+# large and contains much that is not for users. Instead every declaration gets an empty body; that the library defines
 # each is shown by tests/c/, which calls them all.
 # cmake -DCOMPILER=cc -DABIDW=abidw -DABIDIFF=abidiff -DROOT=... -DOUTPUT=folder [-DUPDATE=ON] -P check_abi.cmake
 set(bodies "#include \"vit/c.h\"\n")
@@ -23,7 +23,7 @@ execute_process(COMMAND "${ABIDW}" --no-corpus-path --no-comp-dir-path --short-l
 if(UPDATE)
   file(COPY "${OUTPUT}/c_abi.xml" DESTINATION "${ROOT}/tests/c")
 endif()
-# 4: something changed; 8: in a way that breaks programs. Additions alone are no change with --no-added-syms.
+# 4: something changed; 8: in a way that breaks programs. Additions are no change with --no-added-syms.
 execute_process(COMMAND "${ABIDIFF}" --no-added-syms "${ROOT}/tests/c/c_abi.xml" "${OUTPUT}/c_abi.xml"
                 OUTPUT_VARIABLE changes RESULT_VARIABLE result)
 if(NOT result EQUAL 0)

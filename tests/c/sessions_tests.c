@@ -139,7 +139,7 @@ static void test_features(vit_session* session, const vit_model_info* info, cons
   vit_results_free(results);
 }
 
-/* A missing file, a truncated one and wrong structs fail alone. */
+/* A missing file, a truncated one and wrong structs fail, and the other inputs do not. */
 static void test_failed_inputs(vit_session* session, const char* image) {
   size_t size = 0;
   unsigned char* bytes = read_file(image, &size);

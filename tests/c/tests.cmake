@@ -1,5 +1,5 @@
 # The C interface: a program in C99 that uses all of it, its headers under each compiler at hand, and its binary
-# interface beside the one that was published.
+# interface compared with the published one.
 file(GLOB c_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.c")
 add_executable(vit_c_tests ${c_tests})
 target_include_directories(vit_c_tests PRIVATE ${PROJECT_SOURCE_DIR})

@@ -1,4 +1,4 @@
-# Programs that must not compile, and that fail for the reason that is meant: views of temporaries are deleted functions.
+# Programs that must not compile, and that fail for the intended reason: views of temporaries are deleted functions.
 set(compile_fail ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -Wno-undefined-internal "-I${PROJECT_SOURCE_DIR}")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(compile_fail ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only "-I${PROJECT_SOURCE_DIR}")

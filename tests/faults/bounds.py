@@ -5,7 +5,7 @@
 
 WORD limits the table to the kinds that contain it.
 
-Each input is small beside what it asks for, or as large as its kind may be. A run may succeed or refuse; it may not
+Each input is small next to what it declares, or as large as its kind may be. A run may succeed or refuse; it may not
 end by a signal. Needs Pillow.
 """
 import io
@@ -76,7 +76,7 @@ def inputs(folder):
     yield "TIFF, LZW, 179 megapixels", "b.tif", lambda: saved("TIFF", SIDE, compression="tiff_lzw"), classify
     yield "JPEG 2000, 36 megapixels", "a.jp2", lambda: saved("JPEG2000", 6000), classify
     yield "GIF, 179 megapixels", "a.gif", lambda: saved("GIF", SIDE), classify
-    yield "PNM, header alone of 2^31 x 2^31", "a.ppm", lambda: b"P6\n2147483647 2147483647\n255\n", classify
+    yield "PNM, only a header, of 2^31 x 2^31", "a.ppm", lambda: b"P6\n2147483647 2147483647\n255\n", classify
     yield "npy, header of 2^60 floats", "a.npy", lambda: npy((1 << 30, 3, 1 << 14, 1 << 14)), classify
     model = lambda path: ["info", "--model", path]
     yield "safetensors, 100 MB of empty names", "a.safetensors", lambda: safetensors(

@@ -6,7 +6,7 @@
 IMAGES is a folder; its files are given again and again under names of their own, N of them (1,000,000 unless given).
 COMMAND is what runs on them, with further options: embed (to a folder of parts) unless given, classify, index. After S
 seconds the run is interrupted. Printed are the slope of the resident memory after the first tenth, the largest and
-smallest count of open descriptors, and the throughput of the last tenth beside that of the second (the first holds the
+smallest count of open descriptors, and the throughput of the last tenth next to that of the second (the first holds the
 start).
 """
 import argparse

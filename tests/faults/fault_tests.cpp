@@ -1,4 +1,4 @@
-// Calls of the system that fail, one by one: each ends in a line on stderr and exit code 1, and no output is
+// Calls of the system that fail, one by one: each causes a line on stderr and exit code 1, and no output is
 // damaged. sweep.py does the same for every single allocation.
 #include "tests/faults/faults.h"
 
@@ -53,7 +53,7 @@ bool check_end(const RunResult& result) {
 
 }  // namespace
 
-TEST_CASE("faults: an allocation that fails ends in a line, whichever it is") {
+TEST_CASE("faults: any allocation that fails gives one line on stderr") {
   const TestFolder folder;
   write_images(folder);
   const std::vector<std::vector<std::string>> runs{
@@ -78,14 +78,14 @@ TEST_CASE("faults: an allocation that fails ends in a line, whichever it is") {
     }
     CHECK(num_failed > static_cast<int>(kTried) / 2);
     // Once there is none, there is none for the error either.
-    const std::string behind = "malloc:" + std::to_string(total / 2) + "+";
-    const RunResult exhausted = run_with_fault(behind, arguments);
+    const std::string later = "malloc:" + std::to_string(total / 2) + "+";
+    const RunResult exhausted = run_with_fault(later, arguments);
     CHECK(exhausted.exit_code == 1);
     CHECK(exhausted.num_errors() == 1);
   }
 }
 
-TEST_CASE("faults: threads that the system does not give end in a line") {
+TEST_CASE("faults: threads that the system refuses give one line on stderr") {
   const TestFolder folder;
   write_images(folder);
   const std::vector<std::string> arguments{"classify",  "--model", golden_model("rope-axial"),
@@ -196,7 +196,7 @@ TEST_CASE("faults: names of files may hold any bytes") {
   CHECK(!contains(refused.err, "\x1B"));
 }
 
-TEST_CASE("faults: reads may return less than was asked for") {
+TEST_CASE("faults: reads may return less than requested") {
   const TestFolder folder;
   write_images(folder);
   for (const WritingRun& run : writing_runs(folder)) {

@@ -1,11 +1,15 @@
 /* A library for LD_PRELOAD that makes calls of a program fail. From main() on it counts the calls of one
- * kind: VIT_FAULT=KIND:N    the N-th call fails (N from 1) VIT_FAULT=KIND:N+   the N-th call fails, and every
- * one behind it VIT_FAULT=short     reads return a third of what was asked for, at least a byte: a slow
- * network file system VIT_FAULT=clock     every reading of the wall clock is an hour before the last
- * VIT_FAULT_COUNT=FILE  at the end of the process the number of calls is written there
+ * kind:
+ * - VIT_FAULT=KIND:N: the N-th call fails (N from 1)
+ * - VIT_FAULT=KIND:N+: the N-th call fails, and every later one
+ * - VIT_FAULT=threads:N: no more than N threads at once, the first one not counted
+ * - VIT_FAULT=short: reads return a third of what was requested, at least a byte: a slow network file system
+ * - VIT_FAULT=clock: every reading of the wall clock is an hour before the last
+ * - VIT_FAULT_COUNT=FILE: at the end of the process the number of calls is written there
+ *
  * KIND is the name of the C function, without a suffix 64, or one of the groups: malloc (whatever allocates
  * heap or maps anonymous memory). What the C library calls inside itself is not seen; of its streams the
- * calls from outside are. VIT_FAULT=threads:N  no more than N threads at once, the first one not counted */
+ * calls from outside are. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -238,7 +242,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   return result;
 }
 
-/* The wall clock; the one that only ever goes on is the system's business. */
+/* The wall clock; the monotonic one is left as it is. */
 
 static time_t setback(void) {
   static atomic_long hours;

@@ -9,7 +9,7 @@
 
 namespace vit::test {
 
-/// A run in which `fault` happens, "rename:2" for example; what faults are there is told in faults.c.
+/// A run in which `fault` happens, "rename:2" for example; faults.c lists them.
 RunResult run_with_fault(const std::string& fault, const std::vector<std::string>& arguments,
                          RunOptions options = {});
 

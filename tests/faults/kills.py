@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ends runs of the program by SIGKILL at random moments and lets them go on: nothing is lost, nothing doubled.
+"""Ends runs of the program by SIGKILL at random moments and resumes them: nothing is lost, nothing doubled.
 
     kills.py VIT MODEL [--kills N] [--seed S]
 
@@ -83,7 +83,7 @@ def campaign(name, command, path, kills, chance, whole_at_once):
             defects.append(f"{name}: {file} differs from that of the undisturbed run")
     left = sorted(p.name for p in path.parent.glob(path.name + ".*"))
     if left:
-        defects.append(f"{name}: left behind: {left}")
+        defects.append(f"{name}: files left: {left}")
     print(f"{name}: {needed:.2f} s undisturbed, {killed} kills, {finished} runs finished between, {len(defects)} defects",
           flush=True)
     return defects

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes every call of a kind fail once in runs of the program, and looks at how each run ends.
 
-    sweep.py VIT SHIM KIND [--every K] [--jobs J] [--behind] -- ARGUMENTS...
+    sweep.py VIT SHIM KIND [--every K] [--jobs J] [--later] -- ARGUMENTS...
 
 VIT is the program, SHIM the library that faults.c makes, KIND one of the kinds that it counts. {out} in the
-arguments stands for an empty folder. A run has to end in one of three ways: exit code 1 with one line on stderr
+arguments is replaced by an empty folder. A run has to end in one of three ways: exit code 1 with one line on stderr
 for each failure; exit code 0 with the output of an undisturbed run (the call did not matter); nothing else. What
 lies in {out} is what an undisturbed run leaves, or is absent or an unfinished file that says so in its name.
 """
@@ -40,7 +40,7 @@ def is_unfinished(name):
 
 
 def defect(options, call, plain):
-    fault = f"{options.kind}:{call}{'+' if options.behind else ''}"
+    fault = f"{options.kind}:{call}{'+' if options.later else ''}"
     try:
         code, out, err, files = run(options, fault)
     except subprocess.TimeoutExpired:
@@ -70,7 +70,7 @@ def main():
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--lines", type=int, default=1, help="lines on stderr at most")
-    parser.add_argument("--behind", action="store_true", help="the calls behind it fail as well")
+    parser.add_argument("--later", action="store_true", help="later calls fail as well")
     parser.add_argument("--differs", action="store_true", help="files may lack the input that failed")
     parser.add_argument("arguments", nargs="+")
     options = parser.parse_args()

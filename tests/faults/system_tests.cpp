@@ -53,7 +53,7 @@ std::vector<std::vector<std::string>> writing_runs(const TestFolder& folder, con
   return runs;
 }
 
-/// What a failed run may leave: what a later one goes on with.
+/// What a failed run may leave: what a later one continues.
 bool may_stay(const std::string& name) {
   return name.ends_with(".partial") || name.ends_with(".run.json") || name == "parts" || name == "index";
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the libFuzzer programs of a build in turns, for as long as told, and counts.
+"""Runs the libFuzzer programs of a build in turns, for a given time, and counts.
 
     tests/fuzz/campaign.py BUILD WORK --minutes 60 [--processes 2] [--turn 60] [--targets jpeg png ...]
 
@@ -19,7 +19,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# Longest inputs: parsers meet their cases in short ones, which run ten times as fast.
+# Longest inputs: short ones reach the cases of parsers, and run ten times as fast.
 MAX_LENGTH = {"decode": 4096, "jpeg": 2048, "png": 2048, "tiff": 4096, "webp": 2048, "bmp": 1024, "ico": 2048, "pnm": 256,
               "gif": 1024, "jpeg2000": 4096, "codestream": 2048, "avif": 4096, "heif": 4096, "metadata": 256,
               "json": 256, "safetensors": 512, "safetensors_header": 384, "pickle": 1536, "pickle_program": 512, "npz": 1024,

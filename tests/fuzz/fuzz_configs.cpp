@@ -330,7 +330,7 @@ void run_model_folder(std::string_view input) {
 }
 
 std::vector<std::string> model_folder_seeds() {
-  return accepted(model_folders().seeds(), run_model_folder);  // text towers alone are no models of images
+  return accepted(model_folders().seeds(), run_model_folder);  // text towers are no models of images
 }
 
 void run_tensor_names(std::string_view input) {
@@ -423,7 +423,7 @@ std::vector<std::string> tensor_names_seeds() {
     }
   }
   std::ranges::sort(seeds);
-  return accepted(std::move(seeds), run_tensor_names);  // others are told by a configuration alone
+  return accepted(std::move(seeds), run_tensor_names);  // others are recognized only by a configuration
 }
 
 void run_tokenizer_folder(std::string_view input) {
@@ -434,7 +434,7 @@ void run_tokenizer_folder(std::string_view input) {
     VIT_CHECK(word.find('/') == word.npos, "fuzz", "leads out of the folder");
     std::error_code ignored;
     if (std::filesystem::is_regular_file(change.folder / word, ignored)) {
-      path = change.folder / word;  // given alone
+      path = change.folder / word;  // without a folder
     } else {
       options.library = text_library(word);
     }

@@ -1,4 +1,4 @@
-// Image files: each format on its own, all of them behind one door, and the metadata in them.
+// Image files: each format by its own decoder, all of them by decode_bytes(), and the metadata in them.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ void run_decode_file(std::string_view input);
 void run_decode_rows(std::string_view input);
 std::vector<std::string> decode_seeds();
 
-/// The seeds of one format; run_decode() tells it by the first bytes.
+/// The seeds of one format; run_decode() recognizes it by the first bytes.
 std::vector<std::string> jpeg_seeds();
 std::vector<std::string> png_seeds();
 std::vector<std::string> tiff_seeds();

@@ -1,4 +1,4 @@
-// Readers of the program, each behind the door that its commands use.
+// Readers of the program, each by the function that its commands call.
 #include "tests/fuzz/fuzz_program.h"
 
 #include <algorithm>
@@ -197,9 +197,9 @@ void run_index_partial(std::string_view input) {
   try {
     if (app::IndexWriter(folder.path()).take_partial(index_model()).size() == num_rows + 1) return;
   } catch (const Error& error) {
-    throw std::logic_error(std::string("what is added behind a cut is refused: ") + error.what());
+    throw std::logic_error(std::string("what is added after a cut is refused: ") + error.what());
   }
-  throw std::logic_error("what is added behind a cut is not read");
+  throw std::logic_error("what is added after a cut is not read");
 }
 
 std::vector<std::string> index_partial_seeds() {
@@ -223,9 +223,9 @@ void run_jsonl_partial(std::string_view input) {
   try {
     if (app::JsonlWriter(options).take_done("more.jpg")) return;
   } catch (const Error& error) {
-    throw std::logic_error(std::string("what is added behind a cut is refused: ") + error.what());
+    throw std::logic_error(std::string("what is added after a cut is refused: ") + error.what());
   }
-  throw std::logic_error("what is added behind a cut is not read");
+  throw std::logic_error("what is added after a cut is not read");
 }
 
 std::vector<std::string> jsonl_partial_seeds() {
@@ -249,7 +249,7 @@ void run_paths(std::string_view input) {
   }();
   std::string text;
   for (const char c : input.substr(0, is_filled ? input.npos : 0)) {
-    // A byte order mark in front is passed over, and "/" behind it is the root of the machine.
+    // A byte order mark in front is skipped, and "/" after it is the root of the machine.
     const bool is_start = text.empty() || text == "\xEF\xBB\xBF" || text.ends_with('\n');
     if (c == '/' && is_start) text += folder.path().string();
     text += c;

@@ -1,4 +1,4 @@
-// What the program reads beside checkpoints and images.
+// What the program reads in addition to checkpoints and images.
 #pragma once
 
 #include <string>
@@ -35,8 +35,8 @@ std::vector<std::string> index_partial_seeds();
 void run_jsonl_partial(std::string_view input);
 std::vector<std::string> jsonl_partial_seeds();
 
-/// The input is a list of paths on standard input, in which a "/" that begins a line stands for a folder of a
-/// few files.
+/// The input is a list of paths on standard input, in which a "/" that begins a line is replaced by a folder
+/// of a few files.
 void run_paths(std::string_view input);
 std::vector<std::string> paths_seeds();
 

@@ -15,7 +15,7 @@ struct Target {
   std::string_view name;
   void (*run)(std::string_view input);
   std::vector<std::string> (*seeds)();  // small valid inputs; none where this build does without the reader
-  Structure structure{};  // of inputs, where mutations of bytes alone rarely pass the first checks
+  Structure structure{};                // of inputs, where mutations of bytes rarely pass the first checks
 };
 
 /// Whether an Error's message fits one line of a log, whatever bytes it quotes.

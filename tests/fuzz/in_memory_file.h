@@ -1,4 +1,4 @@
-// A file that lives in memory, for readers that want a path: a fuzzer opens thousands of them per second.
+// A file in memory, for readers that want a path: a fuzzer opens thousands of them per second.
 #pragma once
 
 #include <sys/mman.h>

@@ -57,7 +57,8 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
     std::exit(0);
   }
   if (g_target != nullptr) return 0;
-  std::fprintf(stderr, "%s: no target is called so; the links beside vit_fuzzer are\n", name.c_str());
+  std::fprintf(stderr, "%s: there is no target of this name; the links next to vit_fuzzer are\n",
+               name.c_str());
   std::exit(2);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the inputs of tests/fuzz/corpus that no golden file has: an image for each layout that a decoder tells apart, and
+"""Writes the inputs of tests/fuzz/corpus that no golden file has: an image for each layout that a decoder distinguishes, and
 texts with each thing that a reader knows or refuses by name. Needs Pillow."""
 
 import io

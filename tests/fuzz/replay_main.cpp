@@ -1,4 +1,4 @@
-// Answers what the readers make of files, for comparison with other readers (tests/fuzz/differential).
+// Prints the results of the readers for files, for comparison with other readers (tests/fuzz/differential).
 // Standard input holds lines "KIND PATH", standard output one JSON object for each:
 //   image PATH              {"width": 2, "height": 1, "crc": 1234}       of the RGB bytes
 //   safetensors|pickle PATH {"tensors": [["name", "F32", [2, 3], 1234]]} crc of the numbers as float64

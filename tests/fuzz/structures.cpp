@@ -1,4 +1,4 @@
-// Cutting files into parts and putting them together again. A part tells by its first bytes what it is.
+// Cutting files into parts and putting them together again. The first bytes of a part say what it is.
 #include "tests/fuzz/structures.h"
 
 #include <zlib.h>
@@ -98,7 +98,7 @@ std::string join_jpeg(const Parts& parts) {
 
 // --------------------------------------------------------------------------------------------------- PNG
 
-constexpr std::string_view kUnpacked = "idat";  // stands for IDAT in a part that is not compressed
+constexpr std::string_view kUnpacked = "idat";  // replaces IDAT in a part that is not compressed
 constexpr std::size_t kMaxUnpacked = 1u << 20;
 
 std::string inflated(std::string_view packed) {
@@ -168,7 +168,7 @@ std::string join_png(const Parts& parts) {
 
 constexpr std::size_t kTiffEntry = 12;
 
-/// The entries of the first directory behind header and all the rest, into which they point.
+/// The entries of the first directory after the header and all the rest, into which they point.
 Parts split_tiff(std::string_view file) {
   const bool is_big = file.starts_with("MM");
   const auto number = [&](std::string_view bytes) { return is_big ? big(bytes) : little(bytes); };

@@ -19,7 +19,7 @@ struct Structure {
   explicit operator bool() const { return split != nullptr; }
 };
 
-/// Segments, and the coded data behind each start of a scan.
+/// Segments, and the coded data after each start of a scan.
 extern const Structure kJpegStructure;
 /// Chunks; the compressed pixels as one part that is not compressed.
 extern const Structure kPngStructure;
@@ -29,7 +29,7 @@ extern const Structure kTiffStructure;
 extern const Structure kWebpStructure;
 /// Headers, and the rest.
 extern const Structure kBmpStructure;
-/// Header, and the lines of the list, each with its image behind it.
+/// Header, and the lines of the list, each followed by its image.
 extern const Structure kIcoStructure;
 /// Words of the header, and the rest.
 extern const Structure kPnmStructure;

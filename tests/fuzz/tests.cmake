@@ -12,7 +12,7 @@ target_include_directories(vit_fuzz_targets PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(vit_fuzz_targets PUBLIC vit::vit PRIVATE ZLIB::ZLIB)
 set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_dense.cpp ${fuzz_dir}/fuzz_text.cpp
                             PROPERTIES COMPILE_DEFINITIONS "VIT_FUZZ_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
-if(TARGET vit_program_parts)  # what the program alone reads
+if(TARGET vit_program_parts)  # what only the program reads
   list(APPEND fuzz_targets base64 form http_head openai_body weaviate_body page_body immich_entries npy truth_map labels index_facts index_files index_vectors index_partial jsonl_partial paths texts boxes run_facts)
   target_sources(vit_fuzz_targets PRIVATE ${fuzz_dir}/fuzz_program.cpp ${fuzz_dir}/fuzz_serve.cpp)
   target_compile_definitions(vit_fuzz_targets PRIVATE VIT_FUZZ_PROGRAM)
@@ -28,7 +28,7 @@ vit_warnings(vit_fuzz_targets)
 add_executable(vit_fuzz_smoke ${fuzz_dir}/smoke_main.cpp)
 target_link_libraries(vit_fuzz_smoke PRIVATE vit_fuzz_targets)
 vit_warnings(vit_fuzz_smoke)
-# Answers what the readers make of files, for tests/fuzz/differential/compare.py.
+# Prints the results of the readers for files, for tests/fuzz/differential/compare.py.
 add_executable(vit_replay EXCLUDE_FROM_ALL ${fuzz_dir}/replay_main.cpp)
 target_include_directories(vit_replay PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(vit_replay PRIVATE vit_inside ZLIB::ZLIB)

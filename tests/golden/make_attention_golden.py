@@ -6,7 +6,7 @@ Each file NAME.safetensors belongs to data/golden/models/NAME and its input nati
 T tokens. All tensors are float64.
 
     block.K      (B, H, T, T)   softmax probabilities of block K
-    rollout.Q    (B, T)         attention rollout (Abnar and Zuidema 2020) from token Q behind the last block: the row Q
+    rollout.Q    (B, T)         attention rollout (Abnar and Zuidema 2020) from token Q after the last block: the row Q
                                 of the product of (mean over heads + identity) / 2, last block first
     pca.mean, pca.components, pca.values
                                 (C), (3, C), (B, N, 3): scikit-learn's PCA of the patch tokens after the final norm of all

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tiny models of boxes and keypoints and what transformers makes of pictures with them: data/golden/boxes.
+"""Tiny models of boxes and keypoints and transformers' results for pictures with them: data/golden/boxes.
 
 Weights are random and of this project. Needs torch, torchvision, transformers, scipy, Pillow and safetensors:
 

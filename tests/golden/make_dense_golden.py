@@ -20,7 +20,7 @@ CHANNELS, FEATURES, HIDDEN = [4, 5, 6, 7], 6, 5
 
 
 class Weights:
-    """Random tensors by name, float32; what is asked for twice is made once."""
+    """Random tensors by name, float32; each is made once."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)

@@ -147,7 +147,7 @@ TIMM_CASES = {
                         wide=(16, 40),
                         large=(32, 32),
                         model_args=dict(pos_embed_grid_size=(2, 3))),
-    # attention and MLP side by side, RMSNorm, also of queries and keys; the MLP alone has a bias
+    # attention and MLP side by side, RMSNorm, also of queries and keys; only the MLP has a bias
     "timm-parallel": dict(name="vit_base_patch16_xp_224",
                           size=24,
                           patch=8,
@@ -423,7 +423,7 @@ def run_naflex(model, pixels):
 
 def run_layers(tower, run):
     """What the blocks get and return, and what the model returns. hidden_states may end normalised, so the
-    blocks themselves are asked."""
+    blocks themselves are called."""
     kept = {}
     layers = [m for m in tower.modules() if type(m).__name__ in HF_LAYERS]
     hooks = [layers[0].register_forward_pre_hook(lambda _, inputs: kept.update(tokens_in=inputs[0]))]
@@ -569,7 +569,7 @@ def load_meta(case, folder):
     """The file as timm reads Meta's own ones, but with the periods that it stores."""
     stored = load_file(folder / "model.safetensors")
     model, _ = build_timm(case)
-    # timm does not read w1, w2, w3 of gated models beside q, k and v in one
+    # timm does not read w1, w2, w3 of gated models together with a joint q, k and v
     model.load_state_dict(timm.models.eva.checkpoint_filter_fn(stored, model))
     model.rope.periods.copy_(stored["rope_embed.periods"])
     return model.eval()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes data/golden/preprocess: what Pillow, timm and transformers make of pictures that the tests can compute themselves.
+"""Writes data/golden/preprocess: the results of Pillow, timm and transformers for pictures that the tests can compute themselves.
 
 decode/      one picture in containers of many kinds, and decode.json: size and SHA-256 of Pillow's convert("RGB").
 <name>/      config.json or preprocessor_config.json, and expected*.json: for every size of the synthetic picture the SHA-256 of

@@ -276,7 +276,7 @@ def openai_clip(folder):
 
 
 def meta_pe(folder):
-    """The text tower alone: 8 heads by the name, whatever the width."""
+    """Only the text tower: 8 heads by the name, whatever the width."""
     bare_case(folder, "PE-Core-T16-384.pt", lambda size: {}, drop=("visual.",), architecture="PE-Core-T16-384",
               text_cfg=dict(width=32, heads=8), vision_cfg=OC_VISION)
 

@@ -3,7 +3,7 @@ ids that the libraries themselves give to strings that are hard to get right.
 
     python3 tests/golden/make_tokenizer_golden.py
 
-Needs transformers 5, tokenizers, sentencepiece, open_clip_torch and ftfy. Nobody else's vocabulary goes in.
+Needs transformers 5, tokenizers, sentencepiece, open_clip_torch and ftfy. No third-party vocabulary is included.
 """
 
 import collections
@@ -103,7 +103,7 @@ def make_clip():
     vocabulary = {name: i for i, name in enumerate(names + ["<|startoftext|>", "<|endoftext|>"])}
     tokenizer = CLIPTokenizer(vocab=vocabulary, merges=merges, model_max_length=77)
     tokenizer.save_pretrained(folder)
-    # The same as vocab.json and merges.txt, and as the merges alone.
+    # The same as vocab.json and merges.txt, and as the merges only.
     split = OUT / "clip-split"
     split.mkdir()
     shutil.copy(folder / "tokenizer_config.json", split)

@@ -42,7 +42,7 @@ def rms_norm(x, gamma, eps):
 
 
 class Weights:
-    """Float32 tensors by name, made when first asked for; computed with in float64."""
+    """Float32 tensors by name, made at their first use; computed with in float64."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)

@@ -3,10 +3,10 @@
     python tests/golden/make_vit_pytorch_golden.py     (a few seconds; needs what make_golden.py needs, and
                                                         vit-pytorch)
 
-They are what somebody's own training leaves behind: a state dict without any config, which is loaded by a layout
+They are what a custom training writes: a state dict without any config, which is loaded by a layout
 file (vit/weights/layouts.md). Every folder holds the weights and expected.safetensors, whose tensors are those of
 make_golden.py. layout.json is for vit-pytorch's models the file of data/layouts with the sizes that a state dict does
-not tell, and written by hand for the third.
+not show, and written by hand for the third.
 
     vit-pytorch-vit          model.pth: the state dict of vit_pytorch.ViT. Heads wider than the model, norms around
                              the projection of patches whose pixels keep their channels side by side, a class token
@@ -28,7 +28,7 @@ not tell, and written by hand for the third.
         classifier.weight (classes, C), .bias (classes)
         trunk.frequencies (d / 4)                                    a buffer, to be ignored
 
-vit-pytorch's models run at one size alone; that size is a rectangle, so that rows and columns are told apart.
+vit-pytorch's models run at one size only; that size is a rectangle, so that rows and columns differ.
 """
 
 import argparse
@@ -157,7 +157,7 @@ def randomize(model, seed):
         noise = torch.randn(p.shape, generator=generator)
         if p.ndim == 4:
             p.copy_(noise * 0.04 / p[0].numel()**0.5)
-        elif "embedding.3" in name or name.endswith("stem.bias"):  # the norm behind the projection
+        elif "embedding.3" in name or name.endswith("stem.bias"):  # the norm after the projection
             p.copy_(0.02 * noise)
         elif name.endswith(("pos_embedding", "cls_token", "memory")):
             p.copy_(0.02 * noise)

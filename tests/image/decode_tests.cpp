@@ -112,7 +112,7 @@ TEST_CASE("image: no file, empty files and other files are Errors that say so") 
   check_short({0, 0, 0, 32, 'f', 't', 'y', 'p', 'h', 'e', 'i', 'c', 0, 0}, "HEIF");
 }
 
-TEST_CASE("image: headers that announce too much are refused before memory is asked for") {
+TEST_CASE("image: headers that announce too much are refused before memory is allocated") {
   CHECK_ERROR(vit::ErrorKind::unsupported, ("memory", "60000 x 60000"), decode(png_header(60000, 60000)));
   CHECK_ERROR(vit::ErrorKind::unsupported, ("memory"), decode(png_header(0xFFFFFFFF, 0xFFFFFFFF)));
   CHECK_ERROR(vit::ErrorKind::format, ("memory", "0 x 5"), decode(png_header(0, 5)));
@@ -169,7 +169,7 @@ TEST_CASE("image: icons without a whole image or mask are Errors") {
   none[4] = none[5] = 0;
   CHECK_ERROR(vit::ErrorKind::format, ("memory", "no image"), decode(none));
   CHECK_ERROR(vit::ErrorKind::format, ("memory", "list"), decode({icon.begin(), icon.begin() + 20}));
-  for (std::size_t at : {std::size_t{6 + 12}, std::size_t{6 + 16 + 12}}) {  // both images behind the end
+  for (std::size_t at : {std::size_t{6 + 12}, std::size_t{6 + 16 + 12}}) {  // both images beyond the end
     for (std::size_t i = 0; i < 4; ++i) icon[at + i] = 0x7F;
   }
   CHECK_ERROR(vit::ErrorKind::format, ("memory", "truncated icon"), decode(icon));

@@ -42,7 +42,7 @@ bool same_numbers(const vit::Tensor<float>& a, const vit::Tensor<float>& b) {
   return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.num_elements() * sizeof(float)) == 0;
 }
 
-/// Rules that take every road: both 8-bit resamplers, nearest, no resize with padding, and floats.
+/// Rules that use every path: both 8-bit resamplers, nearest, no resize with padding, and floats.
 std::vector<vit::PreprocessConfig> all_rules() {
   std::vector<vit::PreprocessConfig> rules(5);
   rules[1].resampler = vit::Resampler::torchvision_uint8;

@@ -82,7 +82,7 @@ TEST_CASE("image: golden containers are decoded as Pillow does") {
   }
 }
 
-TEST_CASE("image: golden orientation is applied where asked for") {
+TEST_CASE("image: golden orientation is applied on request") {
   const fs::path folder = vit::test::data_path("golden/preprocess/decode");
   for (const char* const name : {"orientation_6.jpg", "orientation_6.png"}) {
     const vit::Image stored = vit::decode_file(folder / name);
@@ -116,7 +116,7 @@ TEST_CASE("image: a golden file that ends early is an Error") {
     const std::string whole((std::istreambuf_iterator<char>(file)), {});
     REQUIRE(whole.size() > 100);
     if (!is_readable(entry.path())) continue;
-    // An animation may end behind its first image.
+    // An animation may end after its first image.
     const std::string half = whole.substr(0, whole.size() / (entry.path().stem() == "animated" ? 8 : 2));
     CHECK_ERROR(vit::ErrorKind::format, ("half"),
                 vit::decode_bytes(std::as_bytes(std::span(half)), {}, "half"));

@@ -46,7 +46,7 @@ std::string refusal(const Bytes& bytes) {
 
 using Tag = std::pair<std::uint32_t, std::uint32_t>;  // number and value, of 32 bits, in ascending order
 
-/// Big endian, the data behind the tags; a tag with value kData holds where they start.
+/// Big endian, the data after the tags; a tag with value kData holds where they start.
 constexpr std::uint32_t kData = 0xFFFFFFFF;
 
 Bytes tiff(const std::vector<Tag>& tags, const Bytes& data) {
@@ -125,8 +125,7 @@ Bytes jpeg_with_scans(int num_ac_scans, std::uint32_t edge = 8, bool refine = fa
   append_big(bytes, edge, 2);
   append_big(bytes, edge, 2);
   append(bytes, {1, 1, 0x11, 0});
-  for (const std::uint8_t table :
-       Bytes{0x00, 0x10}) {  // DC and AC: code 0 stands for 0, no difference or the end
+  for (const std::uint8_t table : Bytes{0x00, 0x10}) {  // DC and AC: code 0 means 0, no difference or the end
     append(bytes, {0xFF, 0xC4, 0, 20, table, 1});
     bytes.resize(bytes.size() + 15, 0);
     bytes.push_back(0);
@@ -234,7 +233,7 @@ vit::Image random_image(std::size_t height, std::size_t width) {
 
 TEST_CASE("image: a TIFF is read with Pillow's compressions only") {
   CHECK(refusal(grey_strip(2, 1, 1, {7, 9})).empty());
-  // JBIG data that announce 2^31 - 1 lines end a program that asks for them.
+  // JBIG data that announce 2^31 - 1 lines end a program that requests them.
   const Bytes endless = {0,    0,    1,    0,    0x7F, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF,
                          0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 8,    0,    0,    0};
   CHECK_ERROR(vit::ErrorKind::unsupported, ("memory", "34661"), decode(grey_strip(64, 64, 34661, endless)));
@@ -354,7 +353,7 @@ TEST_CASE("image: scans of a JPEG are bounded by the pixels that may be read") {
   CHECK(refusal(jpeg_with_scans(130, kEdge, true)).empty());
 }
 
-TEST_CASE("image: what a JPEG 2000 file asks for is bounded by its size") {
+TEST_CASE("image: memory for a JPEG 2000 file is bounded by its size") {
   CHECK(refusal(j2k({})).empty());
   CHECK(refusal(j2k({.width = 300, .height = 200, .block = 3, .precinct = 0x77, .layers = 40})).empty());
   CHECK(refusal(j2k({.width = 300, .height = 200, .block = 0, .style_in_tile = true})).empty());

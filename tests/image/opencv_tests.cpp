@@ -31,7 +31,7 @@ static_assert(!Viewable<cv::Mat> && !Viewable<const cv::Mat>);
 TEST_CASE("opencv: matrices of every accepted type become RGB") {
   cv::Mat wide(4, 6, CV_8UC3, cv::Scalar(3, 2, 1));
   wide.at<cv::Vec3b>(2, 3) = {30, 20, 10};
-  const vit::Image part = vit::to_image(wide(cv::Rect(2, 1, 3, 2)));  // rows do not lie behind each other
+  const vit::Image part = vit::to_image(wide(cv::Rect(2, 1, 3, 2)));  // rows are not contiguous
   CHECK(part.size() == vit::ImageSize{2, 3});
   CHECK(pixel(part, 1, 1) == std::vector<int>{10, 20, 30});
   CHECK(pixel(part, 2, 1) == std::vector<int>{1, 2, 3});

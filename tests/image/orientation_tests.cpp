@@ -86,7 +86,7 @@ bool is_jpeg_turned(const std::vector<Bytes>& segments) {
   append(bytes, {0xFF, 0xDB, 0, 67, 0});
   bytes.resize(bytes.size() + 64, 1);
   append(bytes, {0xFF, 0xC0, 0, 11, 8, 0, 8, 0, 16, 1, 1, 0x11, 0});
-  for (const std::uint8_t table : Bytes{0x00, 0x10}) {  // code 0 stands for no difference, or the end
+  for (const std::uint8_t table : Bytes{0x00, 0x10}) {  // code 0 means no difference, or the end
     append(bytes, {0xFF, 0xC4, 0, 20, table, 1});
     bytes.resize(bytes.size() + 16, 0);
   }

@@ -1,4 +1,4 @@
-# Compiles every installed header alone, with the installed headers and those of the given packages in reach.
+# Compiles every installed header by itself, with the installed headers and those of the given packages.
 # cmake -DCOMPILER=c++ -DPREFIX=... -DINCLUDES=FOLDER,... -DOUTPUT=folder -P check_headers.cmake
 file(GLOB_RECURSE headers RELATIVE "${PREFIX}/include" "${PREFIX}/include/vit/*.h")
 list(LENGTH headers count)
@@ -12,7 +12,7 @@ foreach(folder ${INCLUDES})
 endforeach()
 set(failed "")
 foreach(header ${headers})
-  # a header that leaves its includes to others fails where it stands first
+  # a header that leaves its includes to others fails as the first one
   file(WRITE "${OUTPUT}/first.cpp" "#include <${header}>\n")
   execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only ${includes} "${OUTPUT}/first.cpp" RESULT_VARIABLE result)
   if(NOT result EQUAL 0)
@@ -20,6 +20,6 @@ foreach(header ${headers})
   endif()
 endforeach()
 if(failed)
-  message(FATAL_ERROR "headers that do not compile alone:\n${failed}")
+  message(FATAL_ERROR "headers that do not compile by themselves:\n${failed}")
 endif()
-message(STATUS "${count} installed headers compile alone")
+message(STATUS "${count} installed headers compile by themselves")

@@ -1,4 +1,4 @@
-# An installed tree works wherever it is moved: the program finds the data (and the library) beside itself, which a label
+# An installed tree works wherever it is moved: the program finds the data (and the library) next to itself, which a label
 # that only the moved copy has proves. cmake -DPREFIX=... -DBIN=bin -DMOVED=... -P run_moved.cmake
 file(REMOVE_RECURSE "${MOVED}")
 file(COPY "${PREFIX}/" DESTINATION "${MOVED}")
@@ -11,5 +11,5 @@ list(GET pictures 0 picture)
 unset(ENV{VIT_DATA_DIR})
 execute_process(COMMAND "${MOVED}/${BIN}/vit" classify --top 10 "${picture}" OUTPUT_VARIABLE out COMMAND_ERROR_IS_FATAL ANY)
 if(NOT out MATCHES "moved ship")
-  message(FATAL_ERROR "the program of the moved tree did not read the model beside it:\n${out}")
+  message(FATAL_ERROR "the program of the moved tree did not read the model next to it:\n${out}")
 endif()

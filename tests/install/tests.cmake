@@ -10,13 +10,13 @@ if(VIT_SANITIZE)
 endif()
 set(patch_shape "patches \\([0-9]+, [0-9]+, [0-9]+\\)")
 
-# What an earlier build installed there must not be found beside it.
+# What an earlier build installed there must not be found next to it.
 add_test(NAME install.empty COMMAND ${CMAKE_COMMAND} -E rm -rf "${install_prefix}" "${install_build}/headers")
 set_tests_properties(install.empty PROPERTIES FIXTURES_SETUP installed)
 add_test(NAME install.prefix COMMAND ${CMAKE_COMMAND} --install "${PROJECT_BINARY_DIR}" --prefix "${install_prefix}")
 set_tests_properties(install.prefix PROPERTIES FIXTURES_SETUP installed DEPENDS install.empty TIMEOUT 120)
 
-# Each installed header compiles alone, from what is installed.
+# Each installed header compiles by itself, from what is installed.
 get_target_property(install_eigen Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
 string(REPLACE ";" "," install_includes "${OpenCV_INCLUDE_DIRS};${install_eigen}")
 add_test(NAME install.headers COMMAND ${CMAKE_COMMAND} "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DPREFIX=${install_prefix}"

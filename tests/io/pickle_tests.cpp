@@ -40,7 +40,7 @@ TensorFile open_one(const op::Tensor& tensor, const std::string& storage = kStor
 std::string without_container(const std::string& name, std::string_view container) {
   return name.starts_with(container) ? name.substr(container.size()) : name;
 }
-/// A valid dictionary with something beside its tensor.
+/// A valid dictionary with something in addition to its tensor.
 TensorFile open_beside(const std::string& value) {
   return open(torch_archive(op::dict(op::string("t") + op::tensor({}) + op::string("x") + value), kStorage));
 }
@@ -105,7 +105,7 @@ TEST_CASE("weights: what is no tensor is listed") {
   CHECK(facts.at("args.name") == "tiny");
 }
 
-TEST_CASE("weights: other forms of PyTorch are read as far as tensors go") {
+TEST_CASE("weights: tensors of other formats of PyTorch are read") {
   const auto golden = [](const std::string& name) {
     return open_pickle(test::data_path("golden/pickle/" + name));
   };
@@ -511,7 +511,7 @@ TEST_CASE("weights: a damaged zip archive is refused") {
                    .central_extra = bytes});
     };
     CHECK_NOTHROW(extra(field + number(24)));
-    CHECK_NOTHROW(extra(test::raw<std::uint32_t>(0x00000002) + field + number(24)));  // behind another field
+    CHECK_NOTHROW(extra(test::raw<std::uint32_t>(0x00000002) + field + number(24)));  // after another field
     CHECK_ERROR(ErrorKind::format, ("m.pth", "\"x/data/0\""), extra(field + number(1ull << 60)));
     CHECK_ERROR(ErrorKind::format, ("m.pth"), extra(field + test::raw<std::uint64_t>(24)));
     CHECK_ERROR(

@@ -85,7 +85,7 @@ TEST_CASE("weights: a folder may hold shards of PyTorch's own format") {
   const TensorFile file = open_shards(index, open_pickle);
   REQUIRE(file.entries().size() == 2);
   CHECK(test::contains(file.at("b").describe(), "b.bin"));
-  // the loader finds the index and opens both before it asks what the names mean
+  // the loader finds the index and opens both before it looks at the names
   for (const std::filesystem::path& path : {folder.path(), index}) {
     CHECK_ERROR(ErrorKind::unsupported, ("pytorch_model.bin.index.json", "\"a\", \"b\""),
                 load_checkpoint(path));

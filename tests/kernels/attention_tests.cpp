@@ -171,8 +171,8 @@ class Head {
     return 2.0 * (2.0 * weight_bound() + test::dot_bound(case_.tokens, 2.0)) + rounded_weights;
   }
 
-  /// What a query with these weights (T) makes of values that are rounded, as attention-int8-inl.h tells:
-  /// its output (d), and the largest share of a key in it.
+  /// The result of a query with these weights (T) for values that are rounded, as attention-int8-inl.h
+  /// describes: its output (d), and the largest share of a key in it.
   struct WholeOutput {
     std::vector<double> numbers;
     double largest_share = 0.0;
@@ -348,7 +348,7 @@ TEST_CASE("kernels: attention agrees with the reference for every number of toke
   }
 }
 
-TEST_CASE("kernels: a query gets the same bits in every company") {
+TEST_CASE("kernels: a query gets the same bits whatever it is computed with") {
   const std::size_t tokens = 270;
   const HeadCase c{.tokens = tokens, .head_dim = 24, .prefix = 1};
   const Head head(c);
@@ -393,7 +393,7 @@ TEST_CASE("kernels: a causal query gets the bits of a query among the tokens up 
   }
 }
 
-TEST_CASE("kernels: attention stays finite for scores far apart") {
+TEST_CASE("kernels: attention stays finite for scores of very different size") {
   const std::size_t tokens = 300, d = 16;
   const std::vector<float> query(d, 40.0f);
   std::vector<float> keys(tokens * d, -40.0f), values(tokens * d);

@@ -160,7 +160,8 @@ TEST_CASE("kernels: tables that multiply bfloat16 round their rows as the weight
   }
 }
 
-TEST_CASE("kernels: bfloat16 gives a row the same bits in every company, and keeps NaN in its row") {
+TEST_CASE(
+    "kernels: bfloat16 gives a row the same bits whatever it is computed with, and keeps NaN in its row") {
   const Case c({31, 75, 801});
   const std::vector<float> scale = test::Rng(5).numbers(c.sizes.out_features);
   const Epilogue epilogue{.bias = c.bias.data(), .activation = Activation::gelu, .scale = scale.data()};

@@ -39,7 +39,8 @@ float add_to_odd(double a, double b) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(cut) | 1u);
 }
 
-/// What BFMMLA makes of a row and a column of numbers of bfloat16: sums of at most 768, which are added up.
+/// The result of BFMMLA for a row and a column of numbers of bfloat16: sums of at most 768, which are added
+/// up.
 float product_to_odd(const float* row, const float* column, std::size_t in_features) {
   float total = 0.0f;
   for (std::size_t begin = 0; begin < in_features; begin += 768) {

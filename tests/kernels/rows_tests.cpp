@@ -1,4 +1,4 @@
-// Layer norm and rotation of every table against the reference; accuracy of the activations behind a product
+// Layer norm and rotation of every table against the reference; accuracy of the activations after a product
 // against double precision.
 #include <doctest/doctest.h>
 
@@ -137,9 +137,9 @@ TEST_CASE("kernels: an activation gives a number the same bits in every column")
          {Activation::gelu, Activation::gelu_tanh, Activation::quick_gelu, Activation::silu}) {
       const std::vector<float> in = rng.numbers(67, -6.0f, 6.0f);
       const std::vector<float> together = activated(*table, in, activation);
-      std::vector<float> alone;
-      for (const float x : in) alone.push_back(activated(*table, {x}, activation).front());
-      CHECK(together == alone);
+      std::vector<float> single;
+      for (const float x : in) single.push_back(activated(*table, {x}, activation).front());
+      CHECK(together == single);
     }
   }
 }

@@ -85,7 +85,7 @@ Matrix matrix_of(const Tensor<float>& numbers) {
   return rows;
 }
 
-/// x += attention(norm1(x)) by the layer and by the loops, everywhere and in the rows of the queries alone.
+/// x += attention(norm1(x)) by the layer and by the loops, everywhere and only in the rows of the queries.
 void check(const kernels::KernelTable& table, const AttentionCase& c) {
   CAPTURE(std::string(table.name));
   CAPTURE(c.embed_dim);
@@ -251,7 +251,7 @@ TEST_CASE("layers: texts of different lengths get the bits that each gets separa
 }
 
 TEST_CASE("layers: windows of rotated images get the bits that each gets separately") {
-  // Two images of one prefix token and eleven patches, cut into windows that are not alike; a window alone
+  // Two images of one prefix token and eleven patches, cut into windows that are not alike; a separate window
   // reads factors of its own rows, of which that of the prefix token rotates by nothing.
   const std::size_t heads = 3, head_dim = 8, width = heads * head_dim, pairs = head_dim / 2, tokens = 12;
   const std::vector<std::size_t> starts{0, 5, 6, 12, 17, 24};

@@ -28,7 +28,7 @@ struct Memory {
   Activations activations;
 };
 
-/// Nothing but threads.
+/// Only threads.
 struct NoMemory {
   Pass pass() { return {.activations = activations}; }
   Activations activations;

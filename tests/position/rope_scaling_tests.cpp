@@ -118,7 +118,7 @@ TEST_CASE("rope scaling: linear is what scaled and centered coordinates do, up t
   }
 }
 
-TEST_CASE("rope scaling: counted coordinates go on with the trained steps") {
+TEST_CASE("rope scaling: counted coordinates continue with the trained steps") {
   for (const CoordinateRule rule :
        {CoordinateRule::index, CoordinateRule::scaled_to_reference, CoordinateRule::centered}) {
     const CoordinateOptions options{.rule = rule, .reference = {4, 5}};

@@ -20,7 +20,7 @@ IMAGES = [DATA / "images" / name for name in ("cat_tabby.jpg", "deer_fawn.png", 
 
 
 class DLPack:
-    """An array that offers nothing but DLPack, as other libraries' tensors do."""
+    """An array that offers only DLPack, as other libraries' tensors do."""
 
     def __init__(self, array: np.ndarray) -> None:
         self._array, self.shape = array, array.shape

@@ -1,4 +1,4 @@
-"""Position encodings beside their definitions in numpy."""
+"""Position encodings compared with their definitions in numpy."""
 
 from __future__ import annotations
 

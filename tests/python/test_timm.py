@@ -1,4 +1,4 @@
-"""forward_features and forward_intermediates beside timm, on random checkpoints that timm saves."""
+"""forward_features and forward_intermediates compared with timm, on random checkpoints that timm saves."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ namespace {
 
 struct Block {
   std::string page;     // path of the file
-  std::string kind;     // word behind the opening fence
+  std::string kind;     // word after the opening fence
   std::string heading;  // nearest heading above
   int line = 0;         // of the first line inside, counted from 1
   std::vector<std::string> lines;

@@ -242,7 +242,7 @@ void on_illegal_instruction(int, siginfo_t*, void* context_address) {
   auto& context = *static_cast<ucontext_t*>(context_address);
   Instruction instruction;
   if (!decode(context, instruction) || !execute(instruction)) {
-    ::signal(SIGILL, SIG_DFL);  // and meet it again
+    ::signal(SIGILL, SIG_DFL);  // and raise it again
     return;
   }
   context.uc_mcontext.gregs[REG_RIP] += static_cast<greg_t>(instruction.length);

@@ -23,7 +23,7 @@ inline std::vector<std::filesystem::path> folders_in(const std::filesystem::path
   return folders;
 }
 
-/// What the files of a publisher without configs cannot tell: their name, and the heads of these small
+/// What the files of a publisher without configs do not contain: their name, and the heads of these small
 /// models.
 inline ModelOptions options_of(const std::filesystem::path& folder) {
   ModelOptions options;

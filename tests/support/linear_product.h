@@ -13,7 +13,7 @@
 namespace vit::test {
 
 constexpr float kUntouched = 12345.0f;
-constexpr std::size_t kGap = 5;  // numbers behind each row of outputs
+constexpr std::size_t kGap = 5;  // numbers after each row of outputs
 
 /// Rows (M, K) as the kernels take them; empty where they take float32.
 inline Tensor<std::byte> converted_rows(const internal::kernels::LinearKernels& kernels,
@@ -58,7 +58,7 @@ inline std::vector<float> linear_product(const internal::kernels::LinearKernels&
   return out;
 }
 
-/// How many steps int8 inputs and weights have, which the descriptions of the kernels tell.
+/// How many steps int8 inputs and weights have, which the descriptions of the kernels give.
 struct Int8Steps {
   int input_largest;  // steps from 0 to the largest magnitude, at least: those of 16 bits, or of bytes
   int pair_largest;   // that the sum of the neighbors q[n][2i] and q[n][2i + 1] may be, either sign

@@ -1,4 +1,4 @@
-// Where tests find their files. Reference data that lies beside a developer's checkout is optional: a case
+// Where tests find their files. Reference data next to a developer's checkout is optional: a case
 // that needs it begins with SKIP_WITHOUT_SHARED; every essential case has a small twin in data/ that the
 // project made itself.
 #pragma once
@@ -10,14 +10,14 @@
 namespace vit::test {
 
 /// The path below the shared folder; empty if it does not exist. The folder is VIT_SHARED_DIR of the
-/// environment, else ../shared beside the checkout.
+/// environment, else ../shared next to the checkout.
 std::optional<std::filesystem::path> find_shared_path(const std::string& relative);
 
 /// The path below the shared folder. Throws std::runtime_error if it does not exist: for cases that
 /// SKIP_WITHOUT_SHARED has let through.
 std::filesystem::path shared_path(const std::string& relative);
 
-/// Tells tests/main.cpp that the running case is left because this path is missing.
+/// Notes for tests/main.cpp that the running case ends because this path is missing.
 void note_skipped(const std::string& relative);
 /// The path of the last call of note_skipped, once.
 std::optional<std::string> take_skipped();

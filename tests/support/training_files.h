@@ -10,7 +10,7 @@
 
 namespace vit::test {
 
-/// The tensors of a model as a pickled dictionary under names that `rename` makes of theirs, and the bytes of
+/// The tensors of a model as a pickled dictionary under names that `rename` gives, and the bytes of
 /// their storage; several of them may share one file.
 class PickledModel {
  public:

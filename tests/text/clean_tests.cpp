@@ -47,7 +47,7 @@ TEST_CASE("text: character references as Python reads them") {
 
 TEST_CASE("text: repairs as ftfy makes them") {
   CHECK(fix_text("&EACUTE; &#59; &amp; a&b") == "\u00C9 &#59; & a&b");
-  CHECK(fix_text("<i> &amp;") == "<i> &amp;");  // somebody else decodes HTML
+  CHECK(fix_text("<i> &amp;") == "<i> &amp;");  // HTML is decoded elsewhere
   CHECK(fix_text("\uFB01ne \u01C4") == "fine D\u017D");
   CHECK(fix_text("\uFF26\uFF55\uFF4C\uFF4C\u3000") == "Full ");
   CHECK(fix_text("\u201Ca\u201D \u2018b\u2019 \u201Ec\u00BB \u201A") == "\"a\" 'b' \"c\u00BB '");
@@ -63,7 +63,7 @@ TEST_CASE("text: UTF-8 read as Latin-1 or windows-1252") {
         "\u041F\u0440\u0438\u0432\u0435\u0442");
   CHECK(fix_text("don\u00E2\u20AC\u2122t") == "don't");
   CHECK(fix_text("Graffiti \u00C3\u00BCber Z\u00FCrich") == "Graffiti \u00FCber Z\u00FCrich");  // in part
-  // Meant as they stand.
+  // Correct as given.
   for (const char* text :
        {"caf\u00E9", "\u00D7\u00B7", "10 \u00D7 15 cm", "\u00C9\u00AE", "S\u00E3o Paulo \u2013 \u00C5"}) {
     CHECK(fix_text(text) == text);

@@ -54,7 +54,7 @@ void at_once(std::size_t count, const Body& body) {
   }
 }
 
-/// Pages of this process that lie in memory; 0 if the system does not tell.
+/// Resident pages of this process; 0 if the system does not say.
 std::size_t resident_pages() {
   std::ifstream file("/proc/self/statm");
   std::size_t all = 0, resident = 0;

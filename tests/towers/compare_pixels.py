@@ -126,7 +126,7 @@ def clip_planes(found, processor):
 
 
 def indices_of(processor, total, count):
-    """Which of `total` frames the processor takes where it is asked for `count`; all cannot be asked so."""
+    """Which of `total` frames the processor takes for `count` frames; not all processors take that number."""
     from transformers.video_utils import VideoMetadata
     if type(processor).__name__.startswith("Glm"):
         return np.arange(count) * total // count  # by time only; here evenly

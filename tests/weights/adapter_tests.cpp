@@ -54,7 +54,7 @@ class AdapterFiles {
 };
 
 constexpr const char* kLora =
-    R"({"peft_type": "LORA", "r": 2, "lora_alpha": 3, "base_model_name_or_path": "somebody/base"})";
+    R"({"peft_type": "LORA", "r": 2, "lora_alpha": 3, "base_model_name_or_path": "publisher/base"})";
 constexpr std::size_t kRank = 2;
 
 /// q, k and v of block 0, stacked.
@@ -145,7 +145,7 @@ TEST_CASE("adapters: the base is found by its name, in the adapter's folder or a
   };
   const TemporaryFolder folder;
   const fs::path root = folder.path();
-  SUBCASE("beside, by name") {
+  SUBCASE("next to it, by name") {
     copy_base(root / "base");
     files.write_to(root / "adapter",
                    R"({"peft_type": "LORA", "lora_alpha": 3, "base_model_name_or_path": "base"})");
@@ -163,7 +163,7 @@ TEST_CASE("adapters: the base is found by its name, in the adapter's folder or a
   }
   SUBCASE("nowhere") {
     files.write_to(root / "adapter", kLora);
-    CHECK_ERROR(ErrorKind::io, ("\"somebody/base\"", "ModelOptions::adapter"),
+    CHECK_ERROR(ErrorKind::io, ("\"publisher/base\"", "ModelOptions::adapter"),
                 load_checkpoint(root / "adapter"));
   }
 }

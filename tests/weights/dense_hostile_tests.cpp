@@ -1,4 +1,4 @@
-// Models with dense heads whose files contradict themselves, ask for too much, or are cut off: each is an
+// Models with dense heads whose files contradict themselves, declare too much, or are cut off: each is an
 // Error that says what is wrong, and none crashes.
 #include <doctest/doctest.h>
 

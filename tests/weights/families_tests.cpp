@@ -74,7 +74,7 @@ std::vector<std::string> names_to_mutate(const fs::path& folder, const ModelOpti
   return names;
 }
 
-/// "visual.conv1.weight" -> "conv1.weight": without a prefix the library cannot know which one was meant.
+/// "visual.conv1.weight" -> "conv1.weight": without a prefix the library cannot know which one it is.
 std::string without_prefix(const std::string& name) {
   for (const char* prefix :
        {"vision_model.", "visual.", "vit.", "deit.", "dinov2.", "dinov2_with_registers."}) {
@@ -83,7 +83,7 @@ std::string without_prefix(const std::string& name) {
   return name;
 }
 
-/// Whether some family is told by the tensor.
+/// Whether the tensor identifies a family.
 bool is_anchor(const std::string& name) {
   return std::ranges::any_of(families(),
                              [&](const Family* family) { return name.ends_with(family->anchor); });
@@ -113,7 +113,7 @@ void check_mutations(const fs::path& folder) {
     check("missing", FileCopy(original).remove(name));
     check("renamed", FileCopy(original).rename(name, name + "_other"));
     check("extra", FileCopy(original).add(name + ".extra", {3}));
-    // a projection of any width is sound: nothing else in the file tells it
+    // a projection of any width is valid: nothing else in the file determines it
     if (name != "visual.proj") check("misshaped", FileCopy(original).widen(name));
   }
 }
@@ -238,7 +238,7 @@ TEST_CASE("weights: every architecture of timm has the number of parameters that
   CHECK(std::ranges::count_if(architectures(), is_timm) == std::ssize(kTotals));
 }
 
-TEST_CASE("weights: every architecture validates, and publishers' names stand for timm's") {
+TEST_CASE("weights: every architecture validates, and publishers' names map to timm's") {
   std::string_view previous;
   for (const Architecture& a : architectures()) {
     CAPTURE(a.name);
@@ -260,7 +260,7 @@ TEST_CASE("weights: every architecture validates, and publishers' names stand fo
   CHECK(find_architecture("PE-Core-L14-336").args.embed_dim == 1024);
 }
 
-TEST_CASE("weights: names that timm has given up stand for an architecture and a tag") {
+TEST_CASE("weights: names that timm has deprecated map to an architecture and a tag") {
   const Architecture& dino = find_architecture("vit_base_patch16_224_dino");
   CHECK(dino.name == "vit_base_patch16_224.dino");
   CHECK(&find_architecture("timm/vit_base_patch16_224.dino") == &dino);
@@ -280,7 +280,7 @@ TEST_CASE("weights: names that timm has given up stand for an architecture and a
   CHECK(edge_of("deit3_small_patch16_224") == 248);
 }
 
-TEST_CASE("weights: a config.json with a name that timm has given up keeps its own values") {
+TEST_CASE("weights: a config.json with a name that timm has deprecated keeps its own values") {
   const fs::path folder = test::data_path("golden/models/timm-vit");
   ScratchFolder scratch("former");
   FileCopy(folder).write_to(scratch.path());
@@ -314,7 +314,7 @@ TEST_CASE("weights: absurd numbers in the config are refused or without effect (
     check_absurd_numbers(folder);
 }
 
-TEST_CASE("weights: blocks may stand outside the image tower, as in transformers' classifier of MSN") {
+TEST_CASE("weights: blocks may be outside of the image tower, as in transformers' classifier of MSN") {
   const fs::path folder = test::data_path("golden/models/hf-vit");
   ScratchFolder scratch("outside");
   FileCopy copy(folder);
@@ -496,7 +496,7 @@ TEST_CASE("weights: sizes that contradict the tensors are refused") {
   CHECK_ERROR(ErrorKind::format, ("config.json", "num_heads", "7"), load_checkpoint(scratch.path()));
 }
 
-TEST_CASE("weights: a bare file asks for its architecture and says which fit") {
+TEST_CASE("weights: a bare file needs its architecture, and the message lists those that fit") {
   ScratchFolder scratch("bare");
   FileCopy(test::data_path("golden/models/rope-mixed")).write_to(scratch.path());
   fs::remove(scratch.path() / "config.json");
@@ -546,7 +546,7 @@ TEST_CASE("weights: a bare file of a size that is no multiple of its patches kee
   CHECK_ERROR(ErrorKind::mismatch, ("patch_embed.proj.weight"), edge_with(27 * 27));
 }
 
-TEST_CASE("weights: transformers' tensors without their config.json ask for it") {
+TEST_CASE("weights: transformers' tensors need their config.json, and the message says so") {
   const ScratchFolder scratch("no_config");
   FileCopy(test::data_path("golden/models/hf-vit")).set_config("").write_to(scratch.path());
   for (const char* architecture : {"", "vit_tiny_patch16_224"}) {
@@ -595,7 +595,7 @@ TEST_CASE("weights: files that the system does not show are an Error with its re
   {
     const ScratchFolder scratch("loop_other");
     fs::create_symlink("x.safetensors", scratch.path() / "x.safetensors");
-    fs::create_symlink("notes.txt", scratch.path() / "notes.txt");  // nobody asks for it
+    fs::create_symlink("notes.txt", scratch.path() / "notes.txt");  // not needed
     check(scratch.path(), scratch.path() / "x.safetensors");
   }
   {

@@ -1,4 +1,4 @@
-// Models are told apart by their weights, not by where these lie.
+// Models are distinguished by their weights, not by where the files are.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace vit {
 
-TEST_CASE("weights: the fingerprint is that of the weights, wherever they lie and however they compute") {
+TEST_CASE(
+    "weights: the fingerprint is that of the weights, wherever the files are and however they compute") {
   const std::filesystem::path folder = test::data_path("golden/models/timm-vit");
   const auto fingerprint = [](const std::filesystem::path& path, Precision precision = Precision::float32) {
     return Model::load(path, {.precision = precision})->report().fingerprint;

@@ -1,4 +1,4 @@
-// Layout files: what they say is done, what they leave out is inferred or asked for by name, and what is
+// Layout files: what they say is done, what they leave out is inferred or reported by name, and what is
 // wrong is refused by name. The numbers of the models are tested in model/fixture_tests.cpp.
 #include <doctest/doctest.h>
 
@@ -150,7 +150,7 @@ TEST_CASE("layouts: a classifier under another name is found as in the files of 
   }
 }
 
-TEST_CASE("layouts: what the tensors do not give is asked for by name") {
+TEST_CASE("layouts: what the tensors do not give is required by name") {
   for (const auto& [text, name] :
        {std::pair{"\"num_heads\": 2,", "num_heads"}, std::pair{"\"norm_eps\": 1e-5,", "norm_eps"},
         std::pair{"\"activation\": \"silu\",", "activation"},
@@ -219,11 +219,11 @@ TEST_CASE("layouts: every tensor of the file is used or ignored, every one of th
       const auto error = test::error_of([&] { load_checkpoint(scratch.path(), options); });
       REQUIRE(error);
       // a table of positions no longer fits, or a block more is left over
-      const std::string told = what == "extra"                         ? tensor
-                               : tensor == "cls_token"                 ? "position table"
-                               : tensor == "trunk.stage.1.ln_a.weight" ? "trunk.stage.1."
-                                                                       : tensor;
-      CHECK(test::contains(error->what(), told));
+      const std::string expected = what == "extra"                         ? tensor
+                                   : tensor == "cls_token"                 ? "position table"
+                                   : tensor == "trunk.stage.1.ln_a.weight" ? "trunk.stage.1."
+                                                                           : tensor;
+      CHECK(test::contains(error->what(), expected));
     };
     for (const TensorUse& use : load_checkpoint(folder, options).report.tensors) {
       if (use.feeds.empty()) continue;

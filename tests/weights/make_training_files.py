@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small training runs in the form of the programs that people train with, and what `vit embed` makes of their files.
+"""Small training runs in the form of the programs that people train with, and the results of `vit embed` for their files.
 
     python3 tests/weights/make_training_files.py VIT [--keep FOLDER] [FORM...]    all forms: about a minute
 
@@ -91,7 +91,7 @@ class Classifier(nn.Module):
 
 
 def lightning(folder):
-    """Lightning: the model in a member of the module, beside a loss with weights and metrics."""
+    """Lightning: the model in a member of the module, next to a loss with weights and metrics."""
     module = Classifier("net")
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-2)
     train(module, optimizer)
@@ -226,7 +226,7 @@ def dinov2(folder):
 
 
 def deepspeed(folder):
-    """DeepSpeed: the folder of a run, whose file `latest` names the step; the state of the training script beside."""
+    """DeepSpeed: the folder of a run, whose file `latest` names the step; the state of the training script next to it."""
     model = tiny()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     train(model, optimizer)

@@ -1,4 +1,4 @@
-// OpenCLIP's folders: what open_clip_config.json makes of a tower, which file of a folder counts, and what is
+// OpenCLIP's folders: how open_clip_config.json defines a tower, which file of a folder counts, and what is
 // refused. Numbers are compared in model/fixture_tests.cpp (OpenCLIP's own tower).
 #include <doctest/doctest.h>
 
@@ -39,7 +39,7 @@ std::string with_vision_fields(const std::string& fields) {
                 R"("vision_cfg": {)" + fields + ",");
 }
 
-/// timm's tiny ViT as OpenCLIP keeps it, beside a text tower.
+/// timm's tiny ViT as OpenCLIP stores it, with a text tower.
 FileCopy timm_tower() {
   FileCopy copy(test::data_path("golden/models/timm-vit"));
   for (FileCopy::Entry& entry : copy.entries()) entry.name = "visual.trunk." + entry.name;
@@ -55,7 +55,7 @@ void write_timm_config(const fs::path& folder, const std::string& vision_fields)
           vision_fields + "}}}");
 }
 
-/// The sizes that the names of published models do not stand for.
+/// Sizes that no published model has.
 const ModelOptions kTinyTimm{
     .overrides = {
         {"img_size", "24"}, {"patch_size", "8"}, {"embed_dim", "30"}, {"depth", "2"}, {"mlp_ratio", "2.5"}}};
@@ -129,7 +129,7 @@ TEST_CASE("weights: OpenCLIP's timm towers project inside, outside or not at all
   timm_tower().remove("visual.trunk.head.weight").remove("visual.trunk.head.bias").write_to(scratch.path());
   write_timm_config(scratch.path(), R"(, "timm_pool": "token", "timm_proj": "none")");
   CHECK(load_checkpoint(scratch.path(), kTinyTimm).config.projection_dim == 0);
-  // the name stands for all sizes, so another depth does not pass
+  // the name determines all sizes, so another depth does not pass
   CHECK_ERROR(ErrorKind::mismatch, ("visual.trunk."), load_checkpoint(scratch.path()));
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("weights: the weight file decides which of two configs counts") {
   fs::copy(golden() / "open_clip_model.safetensors", folder);
   check(folder, "OpenCLIP", 24, "open_clip_config.json (OpenCLIP)");
 
-  // transformers' or timm's config beside it says nothing about these weights
+  // transformers' or timm's config next to it says nothing about these weights
   FileCopy other(test::data_path("golden/models/rope-axial-avg"));
   test::write_text(folder / "config.json",
                    test::read_text(test::data_path("golden/models/rope-axial-avg/config.json")));

@@ -95,8 +95,8 @@ TEST_CASE("weights: Naver's frequencies are timm's, joined over heads") {
       copy, scratch, named("rope_mixed_deit_small_patch16_LS", std::to_string(timm.config.num_heads)));
   CHECK(naver.config.library == "Naver");
   CHECK(run(naver, 56, 40).logits ==
-        run(timm, 56, 40).logits);  // no table: the file does not tell the native size
-  // beside timm's config.json timm's rules hold, whoever named the tensors
+        run(timm, 56, 40).logits);  // no table: the file does not determine the native size
+  // with timm's config.json timm's rules apply, whoever named the tensors
   const fs::path both = test::data_path("golden/models/rope-mixed-ape");
   FileCopy renamed(both);
   FileCopy::Entry& joined = renamed.rename("rope.freqs", "freqs").at("freqs");
@@ -146,19 +146,19 @@ TEST_CASE("weights: prefixes of training scripts and wrappers") {
       CHECK_ERROR(ErrorKind::mismatch, ("\"stray\""), load_checkpoint(scratch.path()));
     }
   }
-  // transformers' classifiers stand beside the tower, which torch.compile may wrap alone or with them
+  // transformers' classifiers are next to the tower, which torch.compile may wrap with or without them
   const fs::path hf = test::data_path("golden/models/hf-vit");
-  for (const bool alone : {false, true}) {
+  for (const bool only_tower : {false, true}) {
     FileCopy compiled(hf);
     for (FileCopy::Entry& entry : compiled.entries()) {
-      if (!alone) entry.name = "_orig_mod." + entry.name;
-      if (alone && entry.name.starts_with("vit.")) entry.name.insert(4, "_orig_mod.");
+      if (!only_tower) entry.name = "_orig_mod." + entry.name;
+      if (only_tower && entry.name.starts_with("vit.")) entry.name.insert(4, "_orig_mod.");
     }
     const ScratchFolder scratch("compiled");
     compiled.write_to(scratch.path());
     CHECK(run_native(load_checkpoint(scratch.path())).logits == run_native(load_checkpoint(hf)).logits);
   }
-  // self-supervised trainings keep their heads beside the backbone
+  // self-supervised trainings store their heads next to the backbone
   FileCopy trained(folder);
   add_prefix(trained, "backbone.");
   trained.add("dino_head.mlp.0.weight", {4, 4}).add("ibot_head.last_layer.weight_v", {4, 4});
@@ -196,7 +196,7 @@ TEST_CASE("weights: --set img_size moves the native size and leaves the table, a
         std::to_string(patch) + "x" + std::to_string(grid.rows * grid.columns * patch);
     CHECK(load_checkpoint(folder, options).config.position.added_grid == grid);
   }
-  // of a bare file with a table that is not square the option tells the grid
+  // of a bare file with a table that is not square the option gives the grid
   FileCopy copy(test::data_path("golden/models/timm-vit"));
   FileCopy::Entry& table = copy.at("pos_embed");
   REQUIRE(table.shape[1] == 1 + 3 * 3);
@@ -226,8 +226,7 @@ TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {
   CHECK(run(load_checkpoint(scratch.path(), rules), 84, 70).tokens == run(timm, 84, 70).tokens);
 }
 
-TEST_CASE(
-    "weights: beside timm's config.json a DINOv2 file follows timm's rules, whoever named its tensors") {
+TEST_CASE("weights: with timm's config.json a DINOv2 file follows timm's rules, whoever named its tensors") {
   SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov2");
   SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov2-reg4");
   const fs::path folder = test::shared_path("fixtures/models/timm-dinov2");
@@ -351,7 +350,7 @@ TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need n
   const Checkpoint meta = load_checkpoint(scratch.path(), options);
   CHECK(meta.config.pooling == Pooling::class_token);
   CHECK(run(meta, 48, 64).tokens == run(timm, 48, 64).tokens);
-  // beside timm's config.json timm's rules hold: periods recomputed, patches pooled
+  // with timm's config.json timm's rules apply: periods recomputed, patches pooled
   copy.set_config(test::read_text(folder / "config.json")).write_to(scratch.path());
   CHECK(run_native(load_checkpoint(scratch.path())).pooled == run_native(timm).pooled);
 }
@@ -369,7 +368,7 @@ TEST_CASE("weights: a mask that is neither zero nor one is refused") {
 }
 
 TEST_CASE(
-    "weights: BAAI's CLIP towers stand behind visual. beside a text tower, its pretraining files end with "
+    "weights: BAAI's CLIP towers are under visual. next to a text tower, its pretraining files end with "
     "norm") {
   SKIP_WITHOUT_SHARED("fixtures/models/timm-eva02-clip");
   SKIP_WITHOUT_SHARED("fixtures/models/timm-eva02-tiny");

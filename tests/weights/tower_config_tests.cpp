@@ -1,4 +1,4 @@
-// Configurations of vision towers that cannot be meant, or ask for what is not implemented: each is refused
+// Configurations of vision towers that make no sense, or need what is not implemented: each is refused
 // in one line that names the file, before any number of the weights is read.
 #include <doctest/doctest.h>
 
@@ -128,7 +128,7 @@ std::string with_value(std::string config, const std::string& size, const std::s
   return config.replace(begin, end - begin, value);
 }
 
-TEST_CASE("towers: a size that cannot be meant is refused in one line, in every family") {
+TEST_CASE("towers: a size that makes no sense is refused in one line, in every family") {
   for (const Tower& tower : kTowers) {
     CAPTURE(tower.config);
     const test::ScratchFolder folder("tower-sizes");
@@ -237,7 +237,7 @@ TEST_CASE("towers: values that contradict each other are refused by name") {
   fs::remove_all(folder);
 }
 
-TEST_CASE("towers: what a configuration of a tower can ask for and is not implemented is named") {
+TEST_CASE("towers: what a configuration of a tower can need and is not implemented is named") {
   struct Change {
     const char *golden, *from, *to, *message;
   };

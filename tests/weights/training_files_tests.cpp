@@ -88,7 +88,7 @@ TEST_CASE("training files: wrappers are stripped wherever they occur in a name")
       {"FSDP before 1.13", "", "_fpw_module."},
       {"Lightning's strategies", "", "_forward_module."},
       {"several", "", "_orig_mod.module._fsdp_wrapped_module."},
-      {"a script's name behind them", "", "module.net."},
+      {"a script's name after them", "", "module.net."},
       {"compiled blocks", "blocks.0.", "blocks.0._orig_mod."},
       {"activation checkpoints", "blocks.1.", "blocks.1._checkpoint_wrapped_module."},
       {"wrapped blocks", "blocks.0.", "blocks.0._fsdp_wrapped_module._checkpoint_wrapped_module."},
@@ -253,7 +253,7 @@ TEST_CASE("training files: MoCo v3 and MAE by what their files note") {
     CHECK(load_noted(small, "state_dict", weights, {{"num_heads", "3"}}).config.num_classes == 0);
     CHECK_ERROR(ErrorKind::format, ("12"), load_noted(small, "state_dict", weights));  // 30 channels
   }
-  SUBCASE("another vit_small is asked for by name") {
+  SUBCASE("another vit_small needs its name") {
     CHECK_ERROR(ErrorKind::argument, ("ModelOptions::architecture"),
                 load_noted(small, "state_dict", tiny().dict()));
   }
@@ -413,7 +413,7 @@ TEST_CASE("training files: what a configuration leaves out the tensors decide") 
   }
 }
 
-TEST_CASE("training files: facts that are missing are asked for with the option that gives them") {
+TEST_CASE("training files: missing facts are named with the option that gives them") {
   FileCopy copy(golden("timm-vit"));
   copy.set_config("");
   const TemporaryFolder folder;
@@ -435,7 +435,7 @@ TEST_CASE("training files: facts that are missing are asked for with the option 
     pooled.overrides["global_pool"] = "avg";
     CHECK(load_checkpoint(file, pooled).config.pooled_norm);
   }
-  SUBCASE("a model for features alone") {
+  SUBCASE("a model for features only") {
     copy.remove("norm.weight").remove("norm.bias").remove("head.weight").remove("head.bias");
     copy.write_to(folder.path());
     const Checkpoint<ModelConfig> found = load_checkpoint(file, bare());

@@ -2,7 +2,7 @@
 """openai-python against vit serve: openai_client.py VIT MODEL IMAGE VENV. Its vectors are those of vit embed.
 
 The package is that of this Python, or else one that PyPI puts into the folder VENV, a virtual environment that is kept.
-Ends with 77, a skip to ctest, where neither is to be had. The client asks the loopback address only.
+Ends with 77, a skip to ctest, where neither is to be had. The client uses the loopback address only.
 """
 import base64
 import importlib.util
@@ -52,7 +52,7 @@ try:
     client = openai.OpenAI(base_url=address + "/v1", api_key="none", max_retries=20, timeout=60)
     with open(image, "rb") as file:
         uri = "data:image/jpeg;base64," + base64.b64encode(file.read()).decode()
-    assert [m.id for m in client.models.list()] == ["m"]  # asked again until the model is loaded
+    assert [m.id for m in client.models.list()] == ["m"]  # repeated until the model is loaded
     for encoding in ({}, {"encoding_format": "float"}, {"encoding_format": "base64"}):
         answer = client.embeddings.create(model="m", input=[uri], extra_body={"modality": "image"}, **encoding)
         vector = answer.data[0].embedding

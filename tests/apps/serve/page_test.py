@@ -143,7 +143,7 @@ def use_nearest(browser):
 def use_words(browser):
     browser.value(FORGET)
     browser.press("m")
-    for key in ("ArrowDown", "ArrowUp", "ArrowDown", "ArrowUp"):  # what was asked of a model before does not come after
+    for key in ("ArrowDown", "ArrowUp", "ArrowDown", "ArrowUp"):  # an earlier request's answer does not come later
         browser.press(key)
     browser.until(ANSWERED)
     assert browser.value(LABELS) == expected_labels(IMAGES + "ship_cargo.jpg", "--top", "10")

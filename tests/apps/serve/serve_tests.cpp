@@ -154,7 +154,7 @@ TEST_CASE("serve: embeddings have the bits of vit embed, in every dialect and fr
   CHECK(contains(metrics, "vit_images_total 58\n"));
 }
 
-TEST_CASE("serve: an answer does not depend on what else is asked meanwhile") {
+TEST_CASE("serve: an answer does not depend on other requests at the same time") {
   const TestFolder folder;
   const std::vector<std::string> files = write_pictures(folder, 3);
   const ServeProcess server({"--model", "clip=" + clip_model(folder), "--model",
@@ -269,7 +269,7 @@ TEST_CASE("serve: tasks of immich that are not CLIP go to the other server") {
   const ServeProcess upstream({"--model", "faces=" + model});
   const ServeProcess server(
       {"--model", "a=" + model, "--immich-upstream", "http://127.0.0.1:" + std::to_string(upstream.port())});
-  // the stand-in answers what it is asked with its own refusal: that it was asked is what counts
+  // the other server refuses every request; that a request came is what counts
   const Form form =
       form_of({{"entries", R"({"ocr":{"detection":{"modelName":"x","options":{"minScore":0.5}}}})"},
                {"image", read_text(files[0])}});
@@ -314,7 +314,7 @@ TEST_CASE("serve: keys, methods, paths and request ids") {
   }
 }
 
-TEST_CASE("serve: pages of other servers ask only where they may") {
+TEST_CASE("serve: pages of other servers may send requests only where allowed") {
   const ServeProcess server(
       {"--model", "m=" + golden_model("rope-axial"), "--allow-origin", "https://photos.example"});
   constexpr const char* kAllowed = "access-control-allow-origin";
@@ -404,7 +404,7 @@ TEST_CASE("serve: a model that was exchanged while it was not in memory is refus
   CHECK(ask().body == before);
 }
 
-TEST_CASE("serve: the page for a browser, and what it asks for") {
+TEST_CASE("serve: the page for a browser, and what it requests") {
   const TestFolder folder;
   const std::vector<std::string> files = write_pictures(folder, 1);
   const ServeProcess server({"--model", "m=" + data_path("model").string()});

@@ -44,10 +44,10 @@ def compare(name, arguments, kind, make, expected, same):
                 if "error" in ours:
                     tally.add("both refuse")
                 else:
-                    tally.add("read by us alone", data, f"{type(error).__name__}: {cause(str(error))}")
+                    tally.add("read only by us", data, f"{type(error).__name__}: {cause(str(error))}")
                 continue
             if "error" in ours:
-                tally.add("read by them alone", data, cause(ours["error"]))
+                tally.add("read only by them", data, cause(ours["error"]))
             elif same(theirs, ours):
                 tally.add("equal")
             else:
@@ -99,7 +99,7 @@ def safetensors(arguments):
     seeds = [struct.pack("<Q", len(header)) + header + bytes(range(24)), struct.pack("<Q", 2) + b"{}"]
 
     def make(rng):
-        # Half the time the header alone is damaged, behind a length that fits.
+        # Half the time only the header is damaged, after a length that fits.
         if rng.random() < 0.5:
             return damaged(seeds, rng)
         changed = damaged([header], rng)

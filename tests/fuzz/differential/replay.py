@@ -1,4 +1,4 @@
-"""The readers of the library, behind the program vit_replay, and damage done to files."""
+"""The readers of the library, run by the program vit_replay, and damage done to files."""
 
 import json
 import pathlib
@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 class Replay:
-    """Asks vit_replay, one file at a time."""
+    """Runs vit_replay, one file at a time."""
 
     def __init__(self, program):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-# Compiles a program with nothing but the flags of pkg-config and runs it.
+# Compiles a program with only the flags of pkg-config and runs it.
 # cmake -DCOMPILER=c++ -DFLAGS=... -DPREFIX=... -DSOURCE=x.cpp -DOUTPUT=x -DMODEL=... -P run.cmake
 file(GLOB_RECURSE packages "${PREFIX}/vit.pc")
 get_filename_component(folder "${packages}" DIRECTORY)
