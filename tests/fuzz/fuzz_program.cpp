@@ -13,6 +13,7 @@
 #include "apps/vit/inputs/boxes_file.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/inputs/npy.h"
+#include "apps/vit/inputs/panoptic_truth.h"
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/inputs/truth_maps.h"
 #include "apps/vit/outputs/jsonl_writer.h"
@@ -116,8 +117,14 @@ void run_truth_map(std::string_view input) {
   const char first = input.empty() ? '\0' : input.front();
   const std::filesystem::path path = folder.write(first == 'P'      ? "map.pfm"
                                                   : first == '\x93' ? "map.npy"
+                                                  : first == '{'    ? "panoptic.json"
                                                                     : "map.png",
                                                   input);
+  if (first == '{') {
+    const std::vector<std::string> labels{"cat", "sky"};
+    app::PanopticTruth(path, labels).segments("image");
+    return;
+  }
   constexpr double kScale = 1000.0;
   if (first != 'P' && first != '\x93') app::read_label_map(path);
   app::read_depth_map(path, kScale);
@@ -129,7 +136,11 @@ std::vector<std::string> truth_map_seeds() {
   static const test::TemporaryFolder folder(kMemory);
   Tensor<std::uint16_t> depths(Shape{5, 4});
   app::write_gray_png(folder / "depths.png", depths, 16);
-  return {head + numbers, "Pf\n3 2\n-1.0\n" + numbers, test::read_text(folder / "depths.png")};
+  const std::string panoptic = R"({"images": [{"id": 1, "file_name": "image.jpg"}],
+    "categories": [{"id": 7, "name": "sky"}, {"id": 9, "name": "cat"}],
+    "annotations": [{"image_id": 1, "file_name": "image.png", "segments_info":
+      [{"id": 5, "category_id": 7, "iscrowd": 0}, {"id": 6, "category_id": 9, "iscrowd": 1}]}]})";
+  return {panoptic, head + numbers, "Pf\n3 2\n-1.0\n" + numbers, test::read_text(folder / "depths.png")};
 }
 
 void run_labels(std::string_view input) {
