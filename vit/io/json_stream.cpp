@@ -138,8 +138,9 @@ std::string_view JsonStream::string() {
   bool ascii = true;
   std::size_t start = at_;
   for (;;) {
-    // Most characters need nothing.
-    while (at_ < text_.size() && text_[at_] >= 0x20 && text_[at_] != '"' && text_[at_] != '\\') ++at_;
+    // Most characters need nothing: ASCII from the space on. char is unsigned on Arm.
+    const auto is_plain = [](char c) { return static_cast<signed char>(c) >= 0x20 && c != '"' && c != '\\'; };
+    while (at_ < text_.size() && is_plain(text_[at_])) ++at_;
     const char c = take();
     if (c == '"') break;
     if (static_cast<unsigned char>(c) < 0x20) fail_here("control character in a string");

@@ -27,7 +27,7 @@ HttpTarget parse_http_target(const std::string& url) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (out.host.empty() || out.port.empty() || out.port.size() > 5 ||
       !std::ranges::all_of(out.port, is_digit) || std::stoul(out.port) > kMaxPort ||
-      std::ranges::any_of(url, [](char c) { return c <= ' ' || c == 0x7F; }))
+      std::ranges::any_of(url, [](unsigned char c) { return c <= ' ' || c >= 0x7F; }))
     refuse();
   return out;
 }

@@ -321,8 +321,8 @@ TEST_CASE("serve: names of models and addresses of other servers") {
   CHECK(six.host == "::1");
   CHECK(six.path == "/ml");
   CHECK(parse_http_target("http://a").port == "80");
-  for (const char* const url : {"", "https://a", "a:80", "http://", "http://a:b", "http://a b",
-                                "http://a:", "http://a:65536", "http://[::1"})
+  for (const char* const url : {"", "https://a", "a:80", "http://", "http://a:b", "http://a b", "http://a:",
+                                "http://a:65536", "http://[::1", "http://a\xE9/", "http://a/\x01"})
     CHECK_THROWS_AS(parse_http_target(url), UsageError);
 }
 
