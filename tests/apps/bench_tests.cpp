@@ -30,6 +30,10 @@ TEST_CASE("apps: bench measures every combination") {
     CHECK(one.at("percent_of_peak").as_double() > 0);
     CHECK(one.at("tile_gflops").as_double() > 0);
     CHECK(one.at("percent_of_tile").as_double() > 0);
+    const Json attention = one.at("attention");
+    CHECK(attention.at("gflop_per_image").as_double() < one.at("gflop_per_image").as_double());
+    CHECK(attention.at("peak_gflops").as_double() > 0);
+    CHECK(attention.at("percent_of_peak").as_double() > 0);
   }
 }
 
@@ -47,6 +51,20 @@ TEST_CASE("apps: bench --report measures every precision on every table of the p
     CHECK(results[i].at("dtype").as_string() == std::array{"float32", "bfloat16", "int8"}[i % 3]);
   }
   CHECK(run_vit({"bench", "--report", "--dtype", "int8"}).exit_code == 2);
+}
+
+TEST_CASE("apps: bench measures a list of precisions, each with every combination") {
+  const auto bench = [](const std::string& dtypes) {
+    return run_vit({"bench", "--model", golden_model("rope-axial"), "--sizes", "24,16", "--dtype", dtypes,
+                    "--threads", "1", "--seconds", "0", "--json"});
+  };
+  const Json results = parse_json(bench("int8,float32").out, "bench").at("results");
+  REQUIRE(results.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(results[i].at("dtype").as_string() == (i < 2 ? "int8" : "float32"));
+    CHECK(results[i].at("height").as_size() == (i % 2 == 0 ? 24 : 16));
+  }
+  CHECK(bench("int8,float16").exit_code == 2);
 }
 
 TEST_CASE("apps: bench names a combination that fails and measures the others") {

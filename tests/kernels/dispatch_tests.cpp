@@ -55,4 +55,22 @@ TEST_CASE("kernels: every table measures a peak, and the processor has a name") 
   CHECK(!cpu_name().empty());
 }
 
+// The tiles of AMX run where they are emulated, too.
+TEST_CASE("kernels: every arithmetic measures a peak of attention, that of float32 is the processor's") {
+  for (const CompiledTarget& target : compiled_targets()) {
+    if (!target.supported) continue;
+    const KernelTable& table = target.table;
+    for (const Arithmetic* arithmetic : {table.float32, table.bfloat16, table.int8}) {
+      CAPTURE(table.name);
+      float sink = 0.0f;
+      const double operations = arithmetic->attention.multiply_adds(12, &sink);
+      CHECK(operations > 0.0);
+      CHECK(arithmetic->attention.multiply_adds(36, &sink) == 3 * operations);
+    }
+    float sink = 0.0f;
+    CHECK(table.float32->attention.multiply_adds(12, &sink) == 2 * target.multiply_adds(12, &sink));
+  }
+  CHECK(measure_attention_peak_gflops(1, *reference_kernels().int8) > 0.0);
+}
+
 }  // namespace vit::internal::kernels

@@ -131,9 +131,6 @@ HWY_INLINE void multiply_tile(const Factors& factors, TileStart start, typename 
   VIT_TILE_STORE(1, sums + kTileLanes, kSumStride);
 }
 
-#undef VIT_TILE_LOAD
-#undef VIT_TILE_STORE
-
 /// `rows` rows, tile by tile.
 template <class Products>
 HWY_INLINE void multiply_rows(const Factors& factors, size_t rows, TileStart start,
@@ -284,11 +281,35 @@ inline void probabilities(const AttentionArgs& args) noexcept {
   release();
 }
 
+/// Six chains of products of whole tiles: the tiles of a rest of K are sums as well.
+inline double multiply_adds(size_t rounds, float* sink) noexcept {
+  HWY_ALIGN float sums[kTileHeight * kTileLanes];
+  configure(kTileHeight, kTileLanes);
+  __asm__ volatile(
+      "tilezero %tmm0\n\ttilezero %tmm1\n\ttilezero %tmm2\n\ttilezero %tmm3\n\t"
+      "tilezero %tmm4\n\ttilezero %tmm5\n\ttilezero %tmm6\n\ttilezero %tmm7");
+  for (size_t i = 0; i < rounds; ++i) {
+    __asm__ volatile(
+        "tdpbf16ps %tmm7, %tmm6, %tmm0\n\ttdpbf16ps %tmm7, %tmm6, %tmm1\n\t"
+        "tdpbf16ps %tmm7, %tmm6, %tmm2\n\ttdpbf16ps %tmm7, %tmm6, %tmm3\n\t"
+        "tdpbf16ps %tmm7, %tmm6, %tmm4\n\ttdpbf16ps %tmm7, %tmm6, %tmm5");
+  }
+  VIT_TILE_STORE(0, sums, kTileLanes * sizeof(float));
+  release();
+  *sink = sums[0];
+  constexpr size_t kOfTile = kTileHeight * kTileLanes * 2 * kTileLanes;
+  return 2.0 * 6.0 * static_cast<double>(kOfTile) * static_cast<double>(rounds);
+}
+
 constexpr AttentionKernels kTileAttention{.packed_floats = attention_packed_floats<TileOperands>,
                                           .scratch_floats = attention_scratch_floats,
                                           .pack = attention_pack<TileOperands>,
                                           .attend = attend,
-                                          .probabilities = probabilities};
+                                          .probabilities = probabilities,
+                                          .multiply_adds = multiply_adds};
+
+#undef VIT_TILE_LOAD
+#undef VIT_TILE_STORE
 
 }  // namespace amx
 }  // namespace

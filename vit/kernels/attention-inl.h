@@ -231,7 +231,8 @@ constexpr AttentionKernels kAttention{.packed_floats = attention_packed_floats<O
                                       .scratch_floats = attention_scratch_floats,
                                       .pack = attention_pack<Operands>,
                                       .attend = attention<Operands>,
-                                      .probabilities = attention_probabilities<Operands>};
+                                      .probabilities = attention_probabilities<Operands>,
+                                      .multiply_adds = Operands::kMultiplyAdds};
 
 }  // namespace
 }  // namespace vit::internal::kernels::HWY_NAMESPACE

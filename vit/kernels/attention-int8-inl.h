@@ -34,6 +34,7 @@ HWY_INLINE void accumulate_int(const SomeGroup& group, size_t rows, size_t colum
 /// in the same way.
 template <class Form>
 struct Int16Keys {
+  using Chains = ProductChains<Form>;
   static HWY_INLINE size_t lanes_of(size_t head_dim) { return (head_dim + 1) / 2; }
   static HWY_INLINE size_t scales_at(size_t num_tokens, size_t head_dim) {
     return round_to_line(num_tokens * lanes_of(head_dim));
@@ -163,6 +164,7 @@ struct StridedGroup : Group {
 /// Values (T / kKeys rounded up, d), a lane for kKeys keys, then for each key the exponent e and 2^-e.
 template <class Lanes>
 struct QuantizedValues {
+  using Chains = ProductChains<typename Lanes::Products>;
   static constexpr size_t kKeys = Lanes::Products::kStep;
   static_assert(kBlockKeys % kKeys == 0);
 

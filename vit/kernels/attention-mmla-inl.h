@@ -17,7 +17,21 @@ namespace mmla {
 
 constexpr size_t kOperandFloats = kOperandBytes / sizeof(float);
 
+/// Products of two rows and two columns with four numbers each: four for a sum.
+struct TileChains {
+  static constexpr size_t kPerLane = 4;
+  static HWY_INLINE double run(size_t rounds, float* sink) {
+    const uint8x16_t rows = rounded(set(0.5f), set(0.5f)), columns = rounded(set(0.25f), set(0.25f));
+    const auto step = [&](V sum) HWY_ATTR {
+      Bf16Products::multiply_add(sum.raw, rows, columns);
+      return sum;
+    };
+    return run_chains<kPerLane>(rounds, step, sink);
+  }
+};
+
 struct TileKeys {
+  using Chains = TileChains;
   static HWY_INLINE size_t quads_of(size_t head_dim) { return lanes_for<QuadLines>(head_dim); }
   static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
     return round_to_line((num_tokens + 1) / 2 * quads_of(head_dim) * kOperandFloats);
@@ -58,6 +72,7 @@ struct TileKeys {
 static_assert(kBlockKeys % 4 == 0);
 
 struct TileValues : PlainScores {
+  using Chains = TileChains;
   static HWY_INLINE size_t pairs_of(size_t head_dim) { return (head_dim + 1) / 2; }
   static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
     return round_to_line((num_tokens + 3) / 4 * pairs_of(head_dim) * kOperandFloats);

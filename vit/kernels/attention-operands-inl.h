@@ -3,6 +3,7 @@
 #pragma once
 
 #include "vit/kernels/bf16-inl.h"
+#include "vit/kernels/chains-inl.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
 #include "vit/kernels/rotate-inl.h"
@@ -48,6 +49,8 @@ struct AttentionBlock {
 /// tokens into packed_floats floats, whole cache lines.
 template <class Keys, class Values>
 struct Operands {
+  /// The products of both in registers.
+  static constexpr auto kMultiplyAdds = run_both_chains<typename Keys::Chains, typename Values::Chains>;
   static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
     return Keys::packed_floats(num_tokens, head_dim) + Values::packed_floats(num_tokens, head_dim);
   }
@@ -94,6 +97,7 @@ HWY_INLINE void transpose_queries(float* rows, size_t count, size_t lanes, const
 /// Keys and queries as rows of lanes, each a float32 or a pair of bfloat16. Parts: how rows are packed.
 template <class Parts, class Form>
 struct LaneKeys {
+  using Chains = ProductChains<Form>;
   static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
     return round_to_line(num_tokens * lanes_for<Form>(head_dim));
   }
@@ -129,6 +133,7 @@ struct PlainScores {
 template <class Parts, class Form>
 struct LaneValues : PlainScores {
   static_assert(kBlockKeys % Form::kColumns == 0);
+  using Chains = ProductChains<Form>;
 
   static HWY_INLINE size_t packed_floats(size_t num_tokens, size_t head_dim) {
     return round_to_line(lanes_for<Form>(num_tokens) * head_dim);

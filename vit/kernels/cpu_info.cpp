@@ -137,10 +137,8 @@ auto multiply_adds_of(const KernelTable& table) {
   return &scalar_multiply_adds;
 }
 
-}  // namespace
-
-double measure_fma_peak_gflops(int threads, const KernelTable& table) {
-  const auto multiply_adds = multiply_adds_of(table);
+/// The rate of rounds that `multiply_adds` runs, each on every thread.
+double best_gflops(int threads, double (*multiply_adds)(std::size_t rounds, float* sink) noexcept) {
   const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
   std::vector<float> sinks(num_threads);
   std::vector<double> operations(num_threads);
@@ -165,6 +163,17 @@ double measure_fma_peak_gflops(int threads, const KernelTable& table) {
     best = std::max(best, std::accumulate(operations.begin(), operations.end(), 0.0) / seconds * 1e-9);
   }
   return best;
+}
+
+}  // namespace
+
+double measure_fma_peak_gflops(int threads, const KernelTable& table) {
+  return best_gflops(threads, multiply_adds_of(table));
+}
+
+double measure_attention_peak_gflops(int threads, const Arithmetic& arithmetic) {
+  const auto multiply_adds = arithmetic.attention.multiply_adds;
+  return best_gflops(threads, multiply_adds != nullptr ? multiply_adds : &scalar_multiply_adds);
 }
 
 }  // namespace vit::internal::kernels

@@ -28,4 +28,8 @@ std::string cpu_name();
 /// threads (0 = all) with everything in registers: the limit for a matrix product. Takes about 0.1 s.
 double measure_fma_peak_gflops(int threads, const KernelTable& table = default_kernels());
 
+/// The same of the products of attention in this arithmetic: of bfloat16 or of integers, of which an
+/// instruction multiplies and adds several, where it has those. Softmax and conversions are not products.
+double measure_attention_peak_gflops(int threads, const Arithmetic& arithmetic);
+
 }  // namespace vit::internal::kernels

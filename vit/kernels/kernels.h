@@ -179,6 +179,9 @@ struct AttentionKernels {
   void (*attend)(const AttentionArgs& args) noexcept;
   /// The softmax itself, one row of T weights for each query.
   void (*probabilities)(const AttentionArgs& args) noexcept;
+  /// Runs rounds of the products of both matrices in registers, as many of one as of the other, and returns
+  /// the operations done; `sink` keeps the compiler from removing them. Null: those of a processor's scalars.
+  double (*multiply_adds)(std::size_t rounds, float* sink) noexcept;
 };
 
 /// The kernels of the blocks, one struct per arithmetic.

@@ -247,7 +247,8 @@ constexpr AttentionKernels kAttention{.packed_floats = attention_packed_floats,
                                       .scratch_floats = attention_scratch_floats,
                                       .pack = attention_pack,
                                       .attend = attention,
-                                      .probabilities = attention_probabilities};
+                                      .probabilities = attention_probabilities,
+                                      .multiply_adds = nullptr};
 
 void resample_columns_rgb(const ResampleRows& rows, std::size_t num_rows, std::size_t,
                           const ResampleAxis& axis) noexcept {

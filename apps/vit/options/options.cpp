@@ -187,12 +187,15 @@ void add_batch_options(std::vector<Option>& list, SessionOptions& session) {
                   .group = kRunGroup});
 }
 
-void add_run_options(std::vector<Option>& list, CommonOptions& options) {
+void add_precision_option(std::vector<Option>& list, CommonOptions& options) {
   list.push_back({.name = "--dtype",
                   .type_name = "NAME",
                   .help = "Precision of the blocks: float32, bfloat16 or int8 (converted while loading)",
                   .target = choice_target(options.model_options.precision, kPrecisions),
                   .group = kRunGroup});
+}
+
+void add_run_options(std::vector<Option>& list, CommonOptions& options) {
   list.push_back({.name = "--kernels",
                   .type_name = "NAME",
                   .help = "Kernels to compute with; vit info --kernels lists them",
@@ -274,7 +277,10 @@ void add_common_options(std::vector<Option>& list, CommonOptions& options, Batch
   add_model_options(list, options);
   add_preprocess_options(list, options);
   remember_options(list, first, options);
-  if (batch_options == BatchOptions::single) add_batch_options(list, options.session);
+  if (batch_options == BatchOptions::single) {
+    add_batch_options(list, options.session);
+    add_precision_option(list, options);
+  }
   add_run_options(list, options);
 }
 
@@ -364,6 +370,12 @@ Option labels_option(std::filesystem::path& labels) {
               "with a "
               "header",
           .target = text_target(labels)};
+}
+
+Precision parse_precision(const std::string& name) {
+  Precision precision{};
+  choice_target(precision, kPrecisions).store({name});
+  return precision;
 }
 
 InputSize parse_size(const std::string& size) {

@@ -65,6 +65,8 @@ Option shard_option(std::optional<Shard>& shard);
 /// --labels FILE
 Option labels_option(std::filesystem::path& labels);
 
+/// float32, bfloat16 or int8. Throws UsageError.
+Precision parse_precision(const std::string& name);
 /// model, native, S or HxW. Throws UsageError.
 InputSize parse_size(const std::string& size);
 

@@ -16,7 +16,7 @@
 namespace vit::app {
 namespace {
 
-Precision parse_precision(const std::string& name) {
+Precision stored_precision(const std::string& name) {
   for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
     if (name == to_string(precision)) return precision;
   }
@@ -52,7 +52,7 @@ void inherit_options(const IndexFacts& facts, const std::filesystem::path& folde
   if (options.session.input_size.kind == InputSize::Kind::model)
     options.session.input_size = parse_size(model.size);
   if (options.model_options.precision == Precision::float32)
-    options.model_options.precision = parse_precision(model.dtype);
+    options.model_options.precision = stored_precision(model.dtype);
   if (!options.model_options.square_pad_color && !model.pad.empty())
     options.model_options.square_pad_color = parse_color(model.pad);
   if (!options.model_options.channels && model.channels == "bgr")
