@@ -13,33 +13,47 @@ HWY_BEFORE_NAMESPACE();
 namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
-/// `rounds` rounds of sum = step(sum) in twelve chains, in each of which a lane multiplies and adds kPerLane
+/// Different start values, as in multiply_adds().
+HWY_INLINE SixRows first_of_chains(float first) {
+  return {set(first),        set(first + 0.1f), set(first + 0.2f), set(first + 0.3f),
+          set(first + 0.4f), set(first + 0.5f), set(first + 0.6f), set(first + 0.7f),
+          set(first + 0.8f), set(first + 0.9f), set(first + 1.0f), set(first + 1.1f)};
+}
+
+template <class Step>
+HWY_INLINE void step_chains(const Step& step, SixRows& c) {
+  c.c00 = step(c.c00);
+  c.c01 = step(c.c01);
+  c.c10 = step(c.c10);
+  c.c11 = step(c.c11);
+  c.c20 = step(c.c20);
+  c.c21 = step(c.c21);
+  c.c30 = step(c.c30);
+  c.c31 = step(c.c31);
+  c.c40 = step(c.c40);
+  c.c41 = step(c.c41);
+  c.c50 = step(c.c50);
+  c.c51 = step(c.c51);
+}
+
+/// `rounds` rounds of sum = step(sum) in every chain, in each of which a lane multiplies and adds kPerLane
 /// times. Returns the floating-point operations, or as many of integers.
 template <size_t kPerLane, class Step>
 HWY_INLINE double run_chains(size_t rounds, const Step& step, float* sink) {
-  // Different start values, as in multiply_adds().
-  SixRows c{set(1.0f), set(1.1f), set(1.2f), set(1.3f), set(1.4f), set(1.5f),
-            set(1.6f), set(1.7f), set(1.8f), set(1.9f), set(2.0f), set(2.1f)};
+  constexpr bool kHasLower = kTileRows > 6;
+  SixRows upper = first_of_chains(1.0f), lower = first_of_chains(2.2f);
   for (size_t i = 0; i < rounds; ++i) {
-    c.c00 = step(c.c00);
-    c.c01 = step(c.c01);
-    c.c10 = step(c.c10);
-    c.c11 = step(c.c11);
-    c.c20 = step(c.c20);
-    c.c21 = step(c.c21);
-    c.c30 = step(c.c30);
-    c.c31 = step(c.c31);
-    c.c40 = step(c.c40);
-    c.c41 = step(c.c41);
-    c.c50 = step(c.c50);
-    c.c51 = step(c.c51);
+    step_chains(step, upper);
+    if constexpr (kHasLower) step_chains(step, lower);
   }
-  HWY_ALIGN float lanes[12 * kLanes];
-  store_six<6, 2>(c, 0, ScratchSink{TileStart::zero, lanes});
+  HWY_ALIGN float lanes[24 * kLanes];
+  store_six<6, 2>(upper, 0, ScratchSink{TileStart::zero, lanes});
+  store_six<6, 2>(lower, 6, ScratchSink{TileStart::zero, lanes});
   float sum = 0.0f;
   for (const float lane : lanes) sum += lane;
   *sink = sum;
-  return 2.0 * 12.0 * static_cast<double>(kLanes * kPerLane) * static_cast<double>(rounds);
+  constexpr size_t kInRound = (kHasLower ? 24 : 12) * kLanes * kPerLane;
+  return 2.0 * static_cast<double>(kInRound) * static_cast<double>(rounds);
 }
 
 /// Those of a form of lines (tile-inl.h) that covers kColumns of K.
