@@ -116,7 +116,8 @@ std::string result_lines(const ordered_json& result) {
     out += line;
   }
   const ordered_json &attention = result["attention"], &plan = result["plan"];
-  std::snprintf(line, sizeof line, " ms\n    attention %.1f GFLOP/s, %.1f %% of the peak %.1f of its products\n",
+  std::snprintf(line, sizeof line,
+                " ms\n    attention %.1f GFLOP/s, %.1f %% of the peak %.1f of its products\n",
                 attention["gflops"].get<double>(), attention["percent_of_peak"].get<double>(),
                 attention["peak_gflops"].get<double>());
   return out + line +
@@ -258,8 +259,8 @@ Command bench_command() {
             .type_name = "LIST",
             .help = "Precisions of the blocks, comma-separated: float32, the default, bfloat16, int8 "
                     "(converted while loading)",
-            .target = offering(list_target(options->precisions, parse_precision),
-                               {"float32", "bfloat16", "int8"}),
+            .target =
+                offering(list_target(options->precisions, parse_precision), {"float32", "bfloat16", "int8"}),
             .occurs = Occurs::list},
            {
                .name = "--seconds",
