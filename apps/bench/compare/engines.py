@@ -85,35 +85,53 @@ def quantised(path):
     return made
 
 
+def onnx_session(path, threads):
+    import onnxruntime
+    session_options = onnxruntime.SessionOptions()
+    session_options.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(path, session_options, providers=["CPUExecutionProvider"])
+
+
 class OnnxRuntime(InProcess):
     package = "onnxruntime"
     dtypes = ("float32", "int8")
 
     def __init__(self, case, folder, pixels, options):
-        import onnxruntime
-        session_options = onnxruntime.SessionOptions()
-        session_options.intra_op_num_threads = options.threads
         path = export_onnx(case, folder, pixels)
-        session = onnxruntime.InferenceSession(quantised(path) if case.dtype == "int8" else path,
-                                               session_options, providers=["CPUExecutionProvider"])
+        session = onnx_session(quantised(path) if case.dtype == "int8" else path, options.threads)
         feed = {session.get_inputs()[0].name: pixels}
         self.batch = case.batch
         self.run = lambda: session.run(None, feed)[0]
 
 
-def quantised_by_nncf(path, pixels):
-    """An OpenVINO file with the products of bytes that NNCF's transformer preset makes of an ONNX file, calibrated on noise like the
-    pixels that are timed; made where it is missing."""
+def quantised_by_nncf(path, samples):
+    """An OpenVINO file with the products of bytes that NNCF's transformer preset makes of an ONNX file, calibrated with the pixels that
+    samples() lists; made where it is missing."""
     import nncf
     import openvino
     made = path.with_suffix(".nncf.xml")
     if not made.exists():
-        random = np.random.default_rng(1)
-        samples = [random.standard_normal(pixels.shape, np.float32) for _ in range(max(1, 32 // len(pixels)))]
-        model = nncf.quantize(openvino.Core().read_model(path), nncf.Dataset(samples), model_type=nncf.ModelType.TRANSFORMER,
-                              subset_size=len(samples))
+        calibration = samples()
+        model = nncf.quantize(openvino.Core().read_model(path), nncf.Dataset(calibration), model_type=nncf.ModelType.TRANSFORMER,
+                              subset_size=len(calibration))
         openvino.save_model(model, made, compress_to_fp16=False)
     return made
+
+
+def noise_like(pixels):
+    """Samples like the pixels that are timed."""
+    random = np.random.default_rng(1)
+    return [random.standard_normal(pixels.shape, np.float32) for _ in range(max(1, 32 // len(pixels)))]
+
+
+def openvino_request(path, dtype, threads):
+    import openvino
+    compiled = openvino.Core().compile_model(path, "CPU", {
+        "INFERENCE_PRECISION_HINT": "bf16" if dtype == "bfloat16" else "f32",
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+    })
+    return compiled.create_infer_request()
 
 
 class OpenVino(InProcess):
@@ -121,15 +139,10 @@ class OpenVino(InProcess):
     dtypes = ("float32", "bfloat16", "int8")
 
     def __init__(self, case, folder, pixels, options):
-        import openvino
         path = export_onnx(case, folder, pixels)
-        compiled = openvino.Core().compile_model(
-            quantised_by_nncf(path, pixels) if case.dtype == "int8" else path, "CPU", {
-                "INFERENCE_PRECISION_HINT": "bf16" if case.dtype == "bfloat16" else "f32",
-                "INFERENCE_NUM_THREADS": options.threads,
-                "NUM_STREAMS": 1,
-            })
-        request = compiled.create_infer_request()
+        if case.dtype == "int8":
+            path = quantised_by_nncf(path, lambda: noise_like(pixels))
+        request = openvino_request(path, case.dtype, options.threads)
         self.batch = case.batch
         self.run = lambda: request.infer([pixels], share_inputs=True)[0]
 

@@ -65,10 +65,17 @@ def table_row(case, lines, names):
     return "| " + " | ".join(str(column) for column in columns) + " |"
 
 
+def machine_line(rounds, path):
+    """Below a table: what its times are, the machine and the versions."""
+    machine, packages = rounds[0]["machine"], merge_versions(rounds, path)
+    return ("Milliseconds per image: median of rounds (quartiles). "
+            f"{machine['cpu']}, {rounds[0]['threads']} threads, {', '.join(machine['instruction_sets'])}; "
+            f"vit {machine['version']}, " + ", ".join(f"{name} {v}" for name, v in packages.items()) + ".\n")
+
+
 def write_table(path):
     """Markdown: a row for every case, and below it the machine and the versions."""
     rounds = read_rounds(path)
-    machine, packages = rounds[0]["machine"], merge_versions(rounds, path)
     cases = {}
     for line in rounds:
         case = line["variant"], line["size"], line["batch"], line.get("dtype", "float32")
@@ -78,7 +85,4 @@ def write_table(path):
     header = ["ViT", "batch", *names, "best other / vit", *saved, "vit, of FMA peak", "rounds"]
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += [table_row(case, found, names) for case, found in cases.items()]
-    lines += ["", "Milliseconds per image: median of rounds (quartiles). "
-              f"{machine['cpu']}, {rounds[0]['threads']} threads, {', '.join(machine['instruction_sets'])}; "
-              f"vit {machine['version']}, " + ", ".join(f"{name} {v}" for name, v in packages.items()) + "."]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", machine_line(rounds, path)])
