@@ -202,8 +202,12 @@ def row(model, label, kept, times):
 
 
 def write_table(lines, cell=None):
-    """Markdown: the latest lines with `kept` of each model, with the times of all lines that have some as cell(times)."""
-    latest = {line["model"]: line for line in lines if "kept" in line}
+    """Markdown: the latest `kept` of each model and engine, of the same photographs, and the times of all lines as cell(times)."""
+    latest = {}
+    for line in (line for line in lines if "kept" in line):
+        before = latest.get(line["model"], {})
+        is_same = all(before.get(key) == line.get(key) for key in ("photographs", "calibration"))
+        latest[line["model"]] = line | {"kept": (before["kept"] if is_same else {}) | line["kept"]}
     timed = [line for line in lines if "milliseconds" in line]
     batches = sorted({line["batch"] for line in timed})
     header = ["model", "engine", "type", *(f"ms, batch {batch}" for batch in batches), "classes kept", "logits: worst, median",
