@@ -348,7 +348,7 @@ TEST_CASE("transposed convolution: every pixel becomes a square") {
       const std::vector<float> bias = rng.numbers(7);
       const TransposedConvolution convolution(weight, bias, *table->float32->linear);
       const OwnMap out(convolution.out_size({3, 5}), 7, 2);
-      convolution.forward(in.map, out.map, 2);
+      convolution.forward(in.map, out.map, 2, {});
       for (std::size_t y = 0; y < 3 * edge; ++y) {
         for (std::size_t x = 0; x < 5 * edge; ++x) {
           for (std::size_t o = 0; o < 7; ++o) {

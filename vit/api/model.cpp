@@ -43,8 +43,8 @@ VisionTransformer transformer_of(const Checkpoint<ModelConfig>& checkpoint, cons
   const kernels::KernelTable& table = table_for(options);
   VisionTransformer out{checkpoint.config, checkpoint.weights, table, options.precision};
   if (checkpoint.dense)
-    out.set_dense(
-        build_dense_head(checkpoint.dense->config, checkpoint.dense->weights, checkpoint.config, table));
+    out.set_dense(build_dense_head(checkpoint.dense->config, checkpoint.dense->weights, checkpoint.config,
+                                   table, options.precision));
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/parallel.h"
 
 namespace vit::internal {
 namespace {
@@ -65,6 +66,11 @@ void BoxHead::forward(TensorView<const float> tokens, GridSize grid,
   memory.lay_out([&](Arena::Taker& arena) {
     maps.tokens = arena.take<float>({tokens.dim(0), width});
     for (TensorView<float>& hidden : maps.hidden) hidden = arena.take<float>({boxes, width});
+    std::size_t scratch = 1;
+    for (const std::vector<Convolution>& layers : layers_.outputs) {
+      for (const Convolution& layer : layers) scratch = std::max(scratch, layer.scratch_floats());
+    }
+    maps.scratch = arena.take<float>({static_cast<std::size_t>(resolve_threads(threads)), scratch});
   });
   if (layers_.norm) {
     layers_.norm->forward(tokens, maps.tokens, threads);
@@ -88,7 +94,7 @@ void BoxHead::forward(TensorView<const float> tokens, GridSize grid,
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const bool is_last = l + 1 == layers.size();
       const FeatureMap out = FeatureMap::of_tokens(is_last ? outputs[o][0] : maps.hidden[l % 2], size);
-      layers[l].forward(in, out, threads, {},
+      layers[l].forward(in, out, threads, maps.scratch,
                         {.activation = is_last ? Activation::none : config_.activation});
       in = out;
     }

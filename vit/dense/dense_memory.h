@@ -13,6 +13,7 @@ namespace vit::internal {
 
 /// Memory of a fusion layer and of what leads to it; `lateral` is the map of its tap.
 struct FusionMaps {
+  MapSize size, lateral_size;
   FeatureMap lateral;        // (size of the tap's map, F)
   FeatureMap resized;        // (size of x, F) where the lateral has another one
   MapResize lateral_resize;  // to it
@@ -57,6 +58,7 @@ struct MaskMaps {
   };
   TensorView<float> tokens;    // (T, C) of the tap
   FeatureMap hidden, queries;  // (Q, C)
+  TensorView<float> scratch;   // (threads, of a convolution)
   std::vector<Doubling> doublings;
   TensorView<std::byte> packed;  // the queries as the weight of a product
   TensorView<float> rows;        // (threads, width * Q)
@@ -66,6 +68,7 @@ struct MaskMaps {
 struct BoxMaps {
   TensorView<float> tokens;                   // (T, C) of the tap
   std::array<TensorView<float>, 2> hidden{};  // (N, C), by turns
+  TensorView<float> scratch;                  // (threads, of a convolution)
 };
 
 /// Memory of a head of heat maps.
@@ -79,14 +82,17 @@ struct HeatmapMaps {
   TensorView<float> scratch;  // (threads, of a convolution)
 };
 
-/// Memory of one head at a time.
+/// Memory of one head at a time: a block of its own, or one that nothing else uses meanwhile.
 class DenseMemory {
  public:
+  /// Of its own block.
   std::size_t capacity_bytes() const noexcept { return arena_.capacity_bytes(); }
+  /// Uses the block of `other`, which must outlive this, instead of its own.
+  void borrow(Arena& other) noexcept { used_ = &other; }
   /// Lays memory out by list(Arena::Taker&); earlier views are gone.
   template <class List>
   void lay_out(const List& list) {
-    arena_.lay_out(list);
+    (used_ != nullptr ? *used_ : arena_).lay_out(list);
   }
 
   DptMaps dpt;
@@ -97,6 +103,7 @@ class DenseMemory {
 
  private:
   Arena arena_;
+  Arena* used_ = nullptr;
 };
 
 }  // namespace vit::internal

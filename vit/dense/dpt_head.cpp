@@ -65,30 +65,80 @@ MapSize DptHead::output_size(GridSize grid) const {
   return {grid.rows * patch_size_, grid.columns * patch_size_};
 }
 
-void DptHead::lay_out_fusions(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const {
+/// Sizes and tables of the fusion layers.
+void DptHead::plan_fusions(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const {
   const std::size_t count = layers_.fusions.size(), features = config_.features;
   maps.fusions.resize(count);
-  std::size_t largest = 0;
-  MapSize size{};  // of x
+  MapSize size = tap_size(count - 1, grid);  // of x
   for (std::size_t i = 0; i < count; ++i) {
     FusionMaps& fusion = maps.fusions[i];
-    const MapSize lateral = tap_size(count - 1 - i, grid);
-    fusion.lateral = FeatureMap::take(arena, lateral, features);
-    if (i == 0) size = lateral;
-    fusion.resized = {};
-    if (lateral != size) {
-      fusion.resized = FeatureMap::take(arena, size, features);
-      fusion.lateral_resize = MapResize::take(arena, lateral, size, features, threads);
-    }
+    fusion.size = size;
+    fusion.lateral_size = tap_size(count - 1 - i, grid);
+    if (fusion.lateral_size != size)
+      fusion.lateral_resize = MapResize::take(arena, fusion.lateral_size, size, features, threads);
     const bool to_next = config_.fusion_size == FusionSize::next_map && i + 1 < count;
     const MapSize next = to_next ? tap_size(count - 2 - i, grid) : doubled(size);
     fusion.enlarge = MapResize::take(arena, size, next, features, threads);
-    maps.fused = next;
-    if (i + 1 < count) maps.fusions[i + 1].x = FeatureMap::take(arena, next, features);
-    largest = std::max(largest, FeatureMap::num_floats(size, features));
-    size = next;
+    maps.fused = size = next;
   }
-  maps.hidden = arena.take<float>({largest});
+}
+
+/// Maps of the fusion layers from `first` on: those of one are not alive with those of another.
+void DptHead::take_fusions(Arena::Taker& arena, std::size_t first, DptMaps& maps) const {
+  if (first == maps.fusions.size()) return;
+  FusionMaps& fusion = maps.fusions[first];
+  arena.share(
+      [&] {
+        fusion.lateral = FeatureMap::take(arena, fusion.lateral_size, config_.features);
+        fusion.resized = {};
+        if (fusion.lateral_size != fusion.size)
+          fusion.resized = FeatureMap::take(arena, fusion.size, config_.features);
+        if (first != 0) fusion.x = FeatureMap::take(arena, fusion.size, config_.features);
+      },
+      [&] { take_fusions(arena, first + 1, maps); });
+}
+
+/// Maps of the taps from `first` on, which are computed one after the other.
+void DptHead::take_taps(Arena::Taker& arena, GridSize grid, std::size_t first, DptMaps& maps) const {
+  if (first == maps.taps.size()) return;
+  const DptTap& layers = layers_.taps[first];
+  DptMaps::Tap& tap = maps.taps[first];
+  const std::size_t channels = layers.projection.out_channels();
+  arena.share(
+      [&] {
+        tap.projected = FeatureMap::take(arena, map_of(grid), channels);
+        if (layers.enlarge || layers.reduce)
+          tap.resized = FeatureMap::take(arena, tap_size(first, grid), channels);
+      },
+      [&] { take_taps(arena, grid, first + 1, maps); });
+}
+
+/// Maps after the last fusion layer.
+void DptHead::take_results(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const {
+  const MapSize out = output_size(grid), fused = maps.fused;
+  const auto strip_floats = [](std::size_t rows, std::size_t columns, std::size_t channels) {
+    return FeatureMap::num_floats({rows, columns}, channels);
+  };
+  if (layers_.extra) maps.extra = FeatureMap::take(arena, fused, config_.extra_channels);
+  std::size_t channels = layers_.extra ? config_.extra_channels : config_.features;
+  if (layers_.narrow) {
+    channels = layers_.narrow->out_channels();
+    maps.narrow = FeatureMap::take(arena, fused, channels);
+  }
+  std::size_t hidden = 1, last = 1;
+  for (const DptOutput& output : layers_.outputs) {
+    if (output.hidden) hidden = std::max(hidden, output.hidden->out_channels());
+    last = std::max(last, output.last.out_channels());
+  }
+  const std::size_t rows = strip_rows(out, channels);
+  const std::size_t fused_rows = strip_rows(fused, config_.features);
+  if (config_.head_size != HeadSize::fused)
+    maps.enlarge = MapResize::take(arena, fused, out, channels, threads);
+  maps.strip =
+      arena.take<float>({threads, std::max(strip_floats(rows + 2, out.width, channels),
+                                           strip_floats(fused_rows + 2, fused.width, config_.features))});
+  maps.strip_hidden = arena.take<float>({threads, strip_floats(rows, out.width, hidden)});
+  maps.strip_out = arena.take<float>({threads, strip_floats(rows, out.width, last)});
 }
 
 /// Of a thread, for any convolution of this head.
@@ -97,13 +147,23 @@ std::size_t DptHead::scratch_floats() const {
   const auto use = [&](const auto& convolution) {
     if (convolution) floats = std::max(floats, convolution->scratch_floats());
   };
-  for (const DptTap& tap : layers_.taps) use(&tap.neck);
+  for (const DptTap& tap : layers_.taps) {
+    use(tap.readout);
+    use(&tap.projection);
+    use(tap.enlarge);
+    use(tap.reduce);
+    use(&tap.neck);
+  }
   for (const DptFusion& fusion : layers_.fusions) {
     use(&fusion.unit.conv1);  // all of a unit have F channels
+    use(&fusion.projection);
   }
   use(layers_.extra);
   use(layers_.narrow);
-  for (const DptOutput& output : layers_.outputs) use(output.hidden);
+  for (const DptOutput& output : layers_.outputs) {
+    use(output.hidden);
+    use(&output.last);
+  }
   return floats;
 }
 
@@ -111,50 +171,24 @@ void DptHead::lay_out(GridSize grid, int num_threads, DenseMemory& memory) const
   const auto threads = static_cast<std::size_t>(resolve_threads(num_threads));
   const std::size_t width = layers_.taps.front().projection.in_channels();
   const std::size_t patches = checked_mul(grid.rows, grid.columns, kWhere);
-  const MapSize out = output_size(grid);
   memory.lay_out([&](Arena::Taker& arena) {
     DptMaps& maps = memory.dpt;
     maps.taps.resize(layers_.taps.size());
-    lay_out_fusions(arena, grid, threads, maps);
+    plan_fusions(arena, grid, threads, maps);
     maps.scratch = arena.take<float>({threads, std::max<std::size_t>(scratch_floats(), 1)});
-    const MapSize fused = maps.fused;
-    const std::size_t head_in = layers_.extra ? config_.extra_channels : config_.features;
-    const auto strip_floats = [](std::size_t rows, std::size_t columns, std::size_t channels) {
-      return FeatureMap::num_floats({rows, columns}, channels);
-    };
-    arena.share(
-        [&] {
-          maps.tokens = arena.take<float>({num_prefix_ + patches, width});
-          maps.readout = arena.take<float>({patches, width});
-          maps.bias = arena.take<float>({width});
-          for (std::size_t k = 0; k < maps.taps.size(); ++k) {
-            const std::size_t channels = layers_.taps[k].projection.out_channels();
-            maps.taps[k].projected = FeatureMap::take(arena, map_of(grid), channels);
-            maps.taps[k].resized = FeatureMap::take(arena, tap_size(k, grid), channels);
-          }
-        },
-        [&] {
-          if (layers_.extra) maps.extra = FeatureMap::take(arena, fused, config_.extra_channels);
-          std::size_t channels = head_in;
-          if (layers_.narrow) {
-            channels = layers_.narrow->out_channels();
-            maps.narrow = FeatureMap::take(arena, fused, channels);
-          }
-          std::size_t hidden = 1, last = 1;
-          for (const DptOutput& output : layers_.outputs) {
-            if (output.hidden) hidden = std::max(hidden, output.hidden->out_channels());
-            last = std::max(last, output.last.out_channels());
-          }
-          const std::size_t rows = strip_rows(out, channels);
-          const std::size_t fused_rows = strip_rows(fused, config_.features);
-          if (config_.head_size != HeadSize::fused)
-            maps.enlarge = MapResize::take(arena, fused, out, channels, threads);
-          maps.strip = arena.take<float>(
-              {threads, std::max(strip_floats(rows + 2, out.width, channels),
-                                 strip_floats(fused_rows + 2, fused.width, config_.features))});
-          maps.strip_hidden = arena.take<float>({threads, strip_floats(rows, out.width, hidden)});
-          maps.strip_out = arena.take<float>({threads, strip_floats(rows, out.width, last)});
-        });
+    std::size_t largest = 0;
+    for (const FusionMaps& fusion : maps.fusions)
+      largest = std::max(largest, FeatureMap::num_floats(fusion.size, config_.features));
+    arena.share([&] { maps.hidden = arena.take<float>({largest}); },
+                [&] {
+                  maps.tokens = arena.take<float>({num_prefix_ + patches, width});
+                  if (config_.readout == ClassReadout::projected) {
+                    maps.readout = arena.take<float>({patches, width});
+                    maps.bias = arena.take<float>({width});
+                  }
+                  take_taps(arena, grid, 0, maps);
+                });
+    arena.share([&] { take_fusions(arena, 0, maps); }, [&] { take_results(arena, grid, threads, maps); });
   });
 }
 
@@ -179,7 +213,7 @@ FeatureMap DptHead::read_out(const DptTap& tap, TensorView<float> tokens, MapSiz
     maps.bias.data()[o] = static_cast<float>(sum);
   }
   const FeatureMap out = FeatureMap::of_tokens(maps.readout, grid);
-  tap.readout->forward(in, out, threads, {},
+  tap.readout->forward(in, out, threads, maps.scratch,
                        {.activation = config_.readout_activation, .bias = maps.bias.data()});
   return out;
 }
@@ -196,13 +230,13 @@ void DptHead::run_tap(std::size_t index, TensorView<const float> tokens, const F
   const FeatureMap projected = maps.taps[index].projected;
   const FeatureMap patches = read_out(tap, maps.tokens, projected.size(), threads, maps);
   projected.clear_border();
-  tap.projection.forward(patches, projected, threads, {});
+  tap.projection.forward(patches, projected, threads, maps.scratch);
   FeatureMap resized = projected;
   if (tap.enlarge || tap.reduce) {
     resized = maps.taps[index].resized;
     resized.clear_border();
-    if (tap.enlarge) tap.enlarge->forward(projected, resized, threads);
-    if (tap.reduce) tap.reduce->forward(projected, resized, threads, {});
+    if (tap.enlarge) tap.enlarge->forward(projected, resized, threads, maps.scratch);
+    if (tap.reduce) tap.reduce->forward(projected, resized, threads, maps.scratch);
   }
   out.clear_border();
   tap.neck.forward(resized, out, threads, maps.scratch);
@@ -232,7 +266,7 @@ FeatureMap DptHead::fuse(std::size_t index, int threads, const DptMaps& maps) co
   add_unit(layers.unit, x, {}, threads, maps);
   // a product of single pixels commutes with an interpolation, and there are fewer pixels before it
   const FeatureMap projected = FeatureMap::over(maps.hidden, x.size(), x.channels());
-  layers.projection.forward(x, projected, threads, {});
+  layers.projection.forward(x, projected, threads, maps.scratch);
   fusion.enlarge.fill(x.size(), Alignment::corners);
   return projected;
 }
@@ -291,7 +325,7 @@ void DptHead::finish_strip(const FeatureMap& in, const MapResize* resize, RowRan
     }
     const FeatureMap last =
         FeatureMap::over({maps.strip_out.row(thread), Shape{1}}, size, output.last.out_channels());
-    output.last.forward_in_thread(hidden, last, nullptr);
+    output.last.forward_in_thread(hidden, last, maps.scratch.row(thread));
     for (std::size_t i = 0; i < rows.count; ++i)
       output.finish.finish_row(last.row(static_cast<std::ptrdiff_t>(i)), rows.first + i, outputs[o]);
   }
@@ -335,10 +369,10 @@ void DptHead::forward(std::span<const TensorView<const float>> taps, GridSize gr
   lay_out(grid, threads, memory);
   const DptMaps& maps = memory.dpt;
   const std::size_t count = layers_.taps.size();
-  for (std::size_t k = 0; k < count; ++k)
-    run_tap(k, taps[k], maps.fusions[count - 1 - k].lateral, threads, maps);
   FeatureMap fused;
   for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t k = count - 1 - i;
+    run_tap(k, taps[k], maps.fusions[i].lateral, threads, maps);
     fused = fuse(i, threads, maps);
     if (i + 1 == count) break;
     const FeatureMap& out = maps.fusions[i + 1].x;

@@ -73,7 +73,10 @@ class DptHead {
 
  private:
   void lay_out(GridSize grid, int threads, DenseMemory& memory) const;
-  void lay_out_fusions(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const;
+  void plan_fusions(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const;
+  void take_fusions(Arena::Taker& arena, std::size_t first, DptMaps& maps) const;
+  void take_taps(Arena::Taker& arena, GridSize grid, std::size_t first, DptMaps& maps) const;
+  void take_results(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const;
   std::size_t scratch_floats() const;
   MapSize tap_size(std::size_t tap, GridSize grid) const;
   MapSize fused_size(GridSize grid) const;

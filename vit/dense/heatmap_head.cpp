@@ -68,7 +68,10 @@ void HeatmapHead::lay_out(TensorView<const float> tokens, MapSize patches, std::
       maps.products[1] = FeatureMap::take(arena, doubled, 16 * config_.channels);
       maps.enlarged = FeatureMap::take(arena, result, config_.channels);
     }
-    maps.scratch = arena.take<float>({threads, std::max<std::size_t>(layers_.last.scratch_floats(), 1)});
+    std::size_t scratch = std::max<std::size_t>(layers_.last.scratch_floats(), 1);
+    for (const DoublingConvolution& doubling : layers_.doublings)
+      scratch = std::max(scratch, doubling.products.scratch_floats());
+    maps.scratch = arena.take<float>({threads, scratch});
     maps.result = FeatureMap::take(arena, result, layers_.last.out_channels());
   });
 }
@@ -92,9 +95,9 @@ void HeatmapHead::forward(TensorView<const float> tokens, GridSize grid, TensorV
     maps.enlarge.fill(patches, Alignment::edges);
     resize_map(in, maps.enlarged, maps.enlarge, num_threads, kernels_->maps);
   } else {
-    layers_.doublings[0].products.forward(in, maps.products[0], num_threads, {});
+    layers_.doublings[0].products.forward(in, maps.products[0], num_threads, maps.scratch);
     add_overlaps(maps.products[0], layers_.doublings[0].bias.flat(), maps.doubled, num_threads);
-    layers_.doublings[1].products.forward(maps.doubled, maps.products[1], num_threads, {});
+    layers_.doublings[1].products.forward(maps.doubled, maps.products[1], num_threads, maps.scratch);
     add_overlaps(maps.products[1], layers_.doublings[1].bias.flat(), maps.enlarged, num_threads);
   }
   layers_.last.forward(maps.enlarged, maps.result, num_threads, maps.scratch);

@@ -51,6 +51,11 @@ void MaskHead::lay_out(TensorView<const float> tokens, GridSize grid, int thread
         arena.take<std::byte>({linear_->packed_bytes(round_up(queries, linear_->panel_columns), width)});
     maps.rows = arena.take<float>({static_cast<std::size_t>(resolve_threads(threads)),
                                    round_up(checked_mul(result.width, queries, kWhere), 16)});
+    std::size_t scratch = 1;
+    for (const Convolution& layer : layers_.mlp) scratch = std::max(scratch, layer.scratch_floats());
+    for (const MapDoubling& layers : layers_.doublings)
+      scratch = std::max(scratch, layers.up.scratch_floats());
+    maps.scratch = arena.take<float>({maps.rows.dim(0), scratch});
   });
 }
 
@@ -59,7 +64,7 @@ FeatureMap MaskHead::enlarge(FeatureMap map, int threads, const MaskMaps& maps) 
     const MapDoubling& layers = layers_.doublings[i];
     const auto& [up, smooth] = maps.doublings[i];
     up.clear_border();
-    layers.up.forward(map, up, threads, config_.activation);
+    layers.up.forward(map, up, threads, maps.scratch, config_.activation);
     parallel_for(up.height(), threads, [&, from = up, to = smooth](std::size_t y, int) {
       float* const row = to.row(static_cast<std::ptrdiff_t>(y));
       layers.smooth.forward_row(from, y, row);
@@ -108,9 +113,9 @@ void MaskHead::forward(TensorView<const float> tokens, GridSize grid, TensorView
   layers_.norm.forward(tokens, maps.tokens, threads);
   const FeatureMap first = row_of({maps.tokens.data(), Shape{queries, tokens.num_columns()}});
   const MapEpilogue activated{.activation = config_.activation};
-  layers_.mlp[0].forward(first, maps.queries, threads, {}, activated);
-  layers_.mlp[1].forward(maps.queries, maps.hidden, threads, {}, activated);
-  layers_.mlp[2].forward(maps.hidden, maps.queries, threads, {});
+  layers_.mlp[0].forward(first, maps.queries, threads, maps.scratch, activated);
+  layers_.mlp[1].forward(maps.queries, maps.hidden, threads, maps.scratch, activated);
+  layers_.mlp[2].forward(maps.hidden, maps.queries, threads, maps.scratch);
   if (!classes.empty())
     layers_.classes.forward(first, row_of({classes.data(), Shape{queries, num_classes()}}), threads, {});
   const TensorView<float> last(maps.tokens.row(queries + num_prefix_), Shape{patches, tokens.num_columns()});

@@ -107,6 +107,11 @@ void Activations::reserve(const ActivationShape& shape, const kernels::Arithmeti
   arithmetic_ = &arithmetic;
 }
 
+Arena& Activations::lend() noexcept {
+  arithmetic_ = nullptr;
+  return arena_;
+}
+
 TensorView<float> Activations::view_rows(const TensorView<float>& member, std::size_t rows,
                                          std::size_t columns) {
   VIT_CHECK(checked_mul(rows, row_stride(columns), kWhere) <= member.num_rows() * member.row_stride(), kWhere,

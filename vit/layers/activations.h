@@ -69,6 +69,9 @@ class Activations {
   TensorView<float> thread_scratch;  // (threads, floats)
   TensorView<std::byte> converted;   // (B * T, bytes), the rows of a product in the format of its kernels
 
+  /// The block for other uses until the next reserve(), which lays the views out anew.
+  Arena& lend() noexcept;
+
   /// Images whose keys and values are packed at a time.
   std::size_t packed_images() const noexcept { return packed_images_; }
 

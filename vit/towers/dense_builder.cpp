@@ -24,8 +24,12 @@ struct ChannelMap {
 
 class HeadBuilder {
  public:
-  HeadBuilder(const DenseWeights& weights, const ModelConfig& backbone, const kernels::KernelTable& kernels)
-      : weights_(weights), backbone_(backbone), kernels_(kernels), linear_(*kernels.float32->linear) {}
+  HeadBuilder(const DenseWeights& weights, const ModelConfig& backbone, const kernels::KernelTable& kernels,
+              Precision precision)
+      : weights_(weights),
+        backbone_(backbone),
+        kernels_(kernels),
+        products_(products_of(kernels, precision)) {}
 
   DenseHead::Branch build(const DenseBranch& branch) {
     prefix_ = branch.name.empty() ? "" : branch.name + ".";
@@ -45,6 +49,12 @@ class HeadBuilder {
   }
 
  private:
+  /// Of pixels, before the last layer of a result: as in the blocks, but for int8.
+  static const kernels::LinearKernels& products_of(const kernels::KernelTable& kernels, Precision precision) {
+    const kernels::Arithmetic& arithmetic = arithmetic_of(kernels, precision);
+    return precision == Precision::int8 ? *arithmetic.fine : *arithmetic.linear;
+  }
+
   Tensor<float> load(const std::string& name) const {
     return weights_.has(prefix_ + name) ? weights_.at(prefix_ + name).load() : Tensor<float>();
   }
@@ -78,10 +88,15 @@ class HeadBuilder {
   }
 
   Convolution convolution(const Product& product, std::size_t stride = 1) const {
-    return {product.weight, product.bias.flat(), stride, kernels_};
+    return {product.weight, product.bias.flat(), stride, kernels_, products_};
   }
   Convolution convolution(const std::string& name, std::size_t stride = 1) const {
     return convolution(product(name), stride);
+  }
+  /// Its sums are the result, or what becomes of them: float32 costs little.
+  Convolution last_convolution(const std::string& name) const {
+    const Product last = product(name);
+    return {last.weight, last.bias.flat(), 1, kernels_};
   }
 
   std::optional<LayerNorm> tap_norm(const DenseBranch& branch) const {
@@ -111,12 +126,12 @@ class HeadBuilder {
         std::copy_n(row, width, patch.data() + o * width);
         std::copy_n(row + width, width, out.class_readout.data() + o * width);
       }
-      out.readout.emplace(patch.view(), std::span<const float>(), 1, kernels_);
+      out.readout.emplace(patch.view(), std::span<const float>(), 1, kernels_, products_);
       out.class_bias = load("readout." + number + ".bias");
     }
     if (index < 2) {
       const Product resize = product("resize." + number);
-      out.enlarge.emplace(resize.weight.view(), resize.bias.flat(), linear_);
+      out.enlarge.emplace(resize.weight.view(), resize.bias.flat(), products_);
     }
     if (index == 3) out.reduce.emplace(convolution("resize." + number, 2));
     return out;
@@ -141,7 +156,7 @@ class HeadBuilder {
       std::optional<Convolution> hidden;
       if (c.layers == HeadLayersKind::convolutions) hidden.emplace(convolution(output + ".hidden"));
       out.outputs.push_back(
-          {std::move(hidden), convolution(output + ".last"), MapFinisher(branch.outputs[o])});
+          {std::move(hidden), last_convolution(output + ".last"), MapFinisher(branch.outputs[o])});
     }
     return out;
   }
@@ -169,22 +184,15 @@ class HeadBuilder {
     return out;
   }
 
-  /// A product of each pixel by a weight (out, in).
-  Convolution pixel_product(const std::string& name) const {
-    const Product stored = product(name);
-    const TensorView<const float> weight(stored.weight.data(),
-                                         Shape{stored.weight.dim(0), stored.weight.dim(1), 1, 1});
-    return {weight, stored.bias.flat(), 1, kernels_};
-  }
-
   MaskLayers mask_layers(const MaskConfig& c, const DenseBranch& branch) const {
-    MaskLayers out{.norm = *tap_norm(branch),
-                   .classes = pixel_product("class"),
-                   .mlp = {pixel_product("mask.1"), pixel_product("mask.2"), pixel_product("mask.3")}};
+    MaskLayers out{
+        .norm = *tap_norm(branch),
+        .classes = last_linear(product("class")),
+        .mlp = {linear(product("mask.1")), linear(product("mask.2")), last_linear(product("mask.3"))}};
     for (std::size_t i = 0; i < c.doublings; ++i) {
       const std::string step = "double." + std::to_string(i);
       const Product up = product(step + ".up");
-      out.doublings.push_back({TransposedConvolution(up.weight.view(), up.bias.flat(), linear_),
+      out.doublings.push_back({TransposedConvolution(up.weight.view(), up.bias.flat(), products_),
                                DepthwiseConvolution(load(step + ".depthwise.weight").view()),
                                LayerNorm(load(step + ".norm.weight").flat(), load(step + ".norm.bias").flat(),
                                          c.map_norm_eps, kernels_)});
@@ -206,11 +214,11 @@ class HeadBuilder {
       }
     }
     for (std::size_t o = 0; o < out; ++o) bias.data()[o] = static_cast<float>(norm.shift[o]);
-    return {Convolution(rows.view(), {}, 1, kernels_), std::move(bias)};
+    return {Convolution(rows.view(), {}, 1, kernels_, products_), std::move(bias)};
   }
 
   HeatmapLayers heatmap_layers(const HeatmapConfig& c, const DenseBranch& branch) const {
-    HeatmapLayers out{.norm = tap_norm(branch), .last = convolution("last")};
+    HeatmapLayers out{.norm = tap_norm(branch), .last = last_convolution("last")};
     if (c.decoder == HeatmapDecoder::classic) {
       for (const char* const number : {"0", "1"}) out.doublings.push_back(doubling(number));
     }
@@ -218,11 +226,13 @@ class HeadBuilder {
   }
 
   /// A product of rows (out, in) as a kernel of 1x1.
-  Convolution linear(const Product& rows) const {
+  Convolution linear(const Product& rows, const kernels::LinearKernels& products) const {
     const TensorView<const float> weight(rows.weight.data(),
                                          Shape{rows.weight.dim(0), rows.weight.dim(1), 1, 1});
-    return {weight, rows.bias.flat(), 1, kernels_};
+    return {weight, rows.bias.flat(), 1, kernels_, products};
   }
+  Convolution linear(const Product& rows) const { return linear(rows, products_); }
+  Convolution last_linear(const Product& rows) const { return linear(rows, *kernels_.float32->linear); }
 
   /// `a` above `b`.
   static Product stacked(const Product& a, const Product& b) {
@@ -241,12 +251,13 @@ class HeadBuilder {
     for (const MapOutput& output : branch.outputs) {
       std::vector<Convolution>& layers = out.outputs.emplace_back();
       if (output.meaning == MapMeaning::box_vectors) {
-        layers.push_back(linear(product("vectors")));
+        layers.push_back(last_linear(product("vectors")));
       } else if (output.meaning == MapMeaning::box_terms) {
-        layers.push_back(linear(stacked(product("shift"), product("scale"))));
+        layers.push_back(last_linear(stacked(product("shift"), product("scale"))));
       } else {
-        for (const char* const layer : {"0", "1", "2"})
-          layers.push_back(linear(product(perceptron_name(output.meaning) + layer)));
+        const std::string name = perceptron_name(output.meaning);
+        for (const char* const layer : {"0", "1"}) layers.push_back(linear(product(name + layer)));
+        layers.push_back(last_linear(product(name + "2")));
       }
     }
     return out;
@@ -271,15 +282,16 @@ class HeadBuilder {
   const DenseWeights& weights_;
   const ModelConfig& backbone_;
   const kernels::KernelTable& kernels_;
-  const kernels::LinearKernels& linear_;
+  const kernels::LinearKernels& products_;
   std::string prefix_;
 };
 
 }  // namespace
 
 DenseHead build_dense_head(const DenseConfig& config, const DenseWeights& weights,
-                           const ModelConfig& backbone, const kernels::KernelTable& kernels) {
-  HeadBuilder builder(weights, backbone, kernels);
+                           const ModelConfig& backbone, const kernels::KernelTable& kernels,
+                           Precision precision) {
+  HeadBuilder builder(weights, backbone, kernels, precision);
   std::vector<DenseHead::Branch> branches;
   for (const DenseBranch& branch : config.branches) branches.push_back(builder.build(branch));
   return {config, std::move(branches)};

@@ -104,6 +104,7 @@ void VisionTransformer::forward_dense(std::size_t num_images, int threads, Forwa
     Tensor<float>& map = maps.tensors[o];
     if (map.empty() || !(map.shape() == all)) map = Tensor<float>(all);
   }
+  memory.lend_to_dense();
   for (std::size_t image = 0; image < num_images; ++image) {
     dense.tokens.clear();
     dense.outputs.clear();

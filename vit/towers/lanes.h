@@ -63,6 +63,9 @@ class ForwardMemory {
   /// Passes report to `watch`, which must outlive them; null = none.
   void watch_passes(PassWatch* watch) noexcept { watch_ = watch; }
 
+  /// Lets the dense head use the block of the first lane, whose pass is over.
+  void lend_to_dense() noexcept { dense.maps.borrow(lanes_.front().activations.lend()); }
+
   Dense dense;
 
  private:
