@@ -199,8 +199,16 @@ TEST_CASE("dense golden models: heads in files of their own") {
 }
 
 TEST_CASE("dense golden models: bits do not depend on threads, the batch, or the place in it") {
+  ModelOptions options;
+  SUBCASE("float32") {}
+  SUBCASE("bfloat16") {
+    options.precision = Precision::bfloat16;
+  }
+  SUBCASE("int8") {
+    options.precision = Precision::int8;
+  }
   const fs::path folder = test::data_path("golden/dense/hf-depth-anything");
-  const auto model = Model::load(folder);
+  const auto model = Model::load(folder, options);
   const TensorFile expected = open_safetensors(folder / "expected.safetensors");
   const Tensor<float> pixels = to_float(expected.at("pixels"));
   const std::size_t count = pixels.num_elements();
@@ -216,6 +224,30 @@ TEST_CASE("dense golden models: bits do not depend on threads, the batch, or the
   CHECK(std::ranges::equal(one[0].depth().flat(), three[2].depth().flat()));
   CHECK(!std::ranges::equal(one[0].depth().flat(), three[1].depth().flat()));
   CHECK(three.has({Output::block, 1}));
+}
+
+TEST_CASE(
+    "dense golden models: reduced precision stays near float32, and so does what follows another size") {
+  // The head works in the memory of the blocks: nothing of one pass may be read by the next.
+  const fs::path folder = test::data_path("golden/dense/hf-depth-anything");
+  const TensorFile expected = open_safetensors(folder / "expected.safetensors");
+  const Tensor<float> pixels = to_float(expected.at("pixels"));
+  for (const auto& [precision, limit] : {std::pair(Precision::bfloat16, 0.05), {Precision::int8, 0.15}}) {
+    CAPTURE(to_string(precision));
+    const auto model = Model::load(folder, {.precision = precision});
+    const std::size_t patch = model->config().patch_size;
+    Session session(model, {.threads = 2});
+    Outputs first, other, again;
+    session.forward(pixels, maps_and(), first);
+    const std::vector<double> exact = to_double(expected.at("depth"));
+    const double largest = std::ranges::max(exact, {}, [](double x) { return std::abs(x); });
+    CHECK(test::largest_difference(first[0].depth().flat(), exact) <= limit * std::abs(largest));
+    for (const std::size_t edge : {7 * patch, patch}) {
+      session.forward(Tensor<float>(Shape{2, 3, edge, 2 * edge}), maps_and(), other);
+      session.forward(pixels, maps_and(), again);
+      CHECK(std::ranges::equal(first[0].depth().flat(), again[0].depth().flat()));
+    }
+  }
 }
 
 TEST_CASE("dense heads: what does not fit is an Error that says what is missing") {

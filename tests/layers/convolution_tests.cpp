@@ -167,7 +167,21 @@ Tensor<float> scratch_of(const Convolution& convolution, std::size_t threads) {
   return Tensor<float>(Shape{threads, std::max<std::size_t>(convolution.scratch_floats(), 1)});
 }
 
-void check_convolution(const kernels::KernelTable& table, const Problem& p) {
+/// Arithmetic of a product, and how far the two factors of a term may be rounded, relative to the term.
+struct Products {
+  const kernels::LinearKernels* kernels;
+  double rounding;
+};
+
+Products float_products(const kernels::KernelTable& table) {
+  return {table.float32->linear, 0.0};
+}
+/// Both factors rounded to 8 bits.
+Products bfloat16_products(const kernels::KernelTable& table) {
+  return {table.bfloat16->linear, 0x1p-8 + 0x1p-18};
+}
+
+void check_convolution(const kernels::KernelTable& table, const Problem& p, const Products& products) {
   CAPTURE(table.name);
   CAPTURE(p.size.height);
   CAPTURE(p.size.width);
@@ -179,7 +193,7 @@ void check_convolution(const kernels::KernelTable& table, const Problem& p) {
   const OwnMap in(p.size, p.in, 1);
   const Tensor<float> weight = rng.tensor({p.out, p.in, p.edge, p.edge});
   const std::vector<float> bias = rng.numbers(p.out);
-  const Convolution convolution(weight, bias, p.stride, table);
+  const Convolution convolution(weight, bias, p.stride, table, *products.kernels);
   const MapSize size = convolution.out_size(p.size);
   const OwnMap before(size, p.out, 2), out(size, p.out, 2), second(size, p.out, 3);
   Tensor<float> scratch = scratch_of(convolution, 2);
@@ -200,7 +214,8 @@ void check_convolution(const kernels::KernelTable& table, const Problem& p) {
         // to and from tiles: at most four roundings along each axis, and one of the kernel
         const std::size_t chain = of_tiles ? test::gemm_chain(p.in) + 4 * 4 + 1 + 4
                                            : test::gemm_chain(p.in * p.edge * p.edge) + p.edge + 2;
-        REQUIRE(std::abs(out.at(y, x, o) - exact) <= test::dot_bound(chain, magnitude));
+        REQUIRE(std::abs(out.at(y, x, o) - exact) <=
+                test::dot_bound(chain, magnitude) + products.rounding * sum.magnitude);
       }
     }
   }
@@ -227,7 +242,19 @@ TEST_CASE("convolution: every table against sums in double") {
           Problem{{8, 12}, 32, 32, 3, 1, true}, Problem{{1, 3}, 33, 1, 3, 1},
           Problem{{5, 31}, 35, 33, 3, 1, true}, Problem{{9, 33}, 31, 40, 3, 1},
           Problem{{13, 62}, 5, 17, 3, 1}, Problem{{6, 4}, 48, 8, 1, 1}}) {
-      check_convolution(*table, p);
+      check_convolution(*table, p, float_products(*table));
+    }
+  }
+}
+
+TEST_CASE("convolution: products of bfloat16 against sums in double, for every table") {
+  // odd numbers of channels, rows of a map longer than a task, rows of windows that fill one
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    for (const Problem& p :
+         {Problem{{1, 1}, 1, 1, 1, 1}, Problem{{2, 300}, 5, 7, 1, 1}, Problem{{6, 4}, 48, 40, 1, 1},
+          Problem{{37, 3}, 33, 33, 1, 1}, Problem{{9, 7}, 20, 6, 1, 2}, Problem{{1, 1}, 1, 3, 3, 2},
+          Problem{{4, 13}, 11, 5, 3, 2}, Problem{{5, 5}, 24, 35, 3, 2}, Problem{{3, 90}, 400, 2, 3, 2}}) {
+      check_convolution(*table, p, bfloat16_products(*table));
     }
   }
 }
@@ -337,29 +364,62 @@ TEST_CASE("convolution: a NaN reaches the outputs that read it, and no tile fart
   }
 }
 
+TEST_CASE("convolution: bits of products of bfloat16 depend on nothing but the window") {
+  Problem p{{37, 29}, 70, 40, 1, 1};
+  SUBCASE("single pixels") {}
+  SUBCASE("windows") {
+    p.edge = 3, p.stride = 2;
+  }
+  test::Rng rng(3);
+  const OwnMap in(p.size, p.in, 1);
+  const Tensor<float> weight = rng.tensor({p.out, p.in, p.edge, p.edge});
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    CAPTURE(table->name);
+    const Convolution convolution(weight, {}, p.stride, *table, *table->bfloat16->linear);
+    const MapSize size = convolution.out_size(p.size);
+    const OwnMap one(size, p.out, 2), seven(size, p.out, 2), rows(size, p.out, 2);
+    Tensor<float> scratch = scratch_of(convolution, 7);
+    convolution.forward(in.map, one.map, 1, scratch);
+    convolution.forward(in.map, seven.map, 7, scratch);
+    for (std::size_t y = 0; y < size.height; ++y) {  // the rows around one are its border
+      const auto from = static_cast<std::ptrdiff_t>(y * p.stride), to = static_cast<std::ptrdiff_t>(y);
+      convolution.forward_in_thread(
+          FeatureMap(in.map.row(from), {1, p.size.width}, p.in, in.map.row_stride(), true),
+          FeatureMap(rows.map.row(to), {1, size.width}, p.out, rows.map.row_stride(), true), scratch.data());
+    }
+    CHECK(std::ranges::equal(one.memory.flat(), seven.memory.flat()));
+    CHECK(std::ranges::equal(one.memory.flat(), rows.memory.flat()));
+  }
+}
+
 TEST_CASE("transposed convolution: every pixel becomes a square") {
   for (const kernels::KernelTable* table : kernels::available_kernels()) {
     for (const std::size_t edge : {2u, 4u}) {
-      CAPTURE(table->name);
-      CAPTURE(edge);
-      test::Rng rng(5);
-      const OwnMap in({3, 5}, 11, 1);
-      const Tensor<float> weight = rng.tensor({11, 7, edge, edge});
-      const std::vector<float> bias = rng.numbers(7);
-      const TransposedConvolution convolution(weight, bias, *table->float32->linear);
-      const OwnMap out(convolution.out_size({3, 5}), 7, 2);
-      convolution.forward(in.map, out.map, 2, {});
-      for (std::size_t y = 0; y < 3 * edge; ++y) {
-        for (std::size_t x = 0; x < 5 * edge; ++x) {
-          for (std::size_t o = 0; o < 7; ++o) {
-            double sum = bias[o], magnitude = std::abs(bias[o]);
-            for (std::size_t c = 0; c < 11; ++c) {
-              const double term = static_cast<double>(in.at(y / edge, x / edge, c)) *
-                                  weight.data()[((c * 7 + o) * edge + y % edge) * edge + x % edge];
-              sum += term;
-              magnitude += std::abs(term);
+      for (const Products& products : {float_products(*table), bfloat16_products(*table)}) {
+        CAPTURE(table->name);
+        CAPTURE(edge);
+        CAPTURE(products.kernels->description);
+        test::Rng rng(5);
+        const OwnMap in({2, 270}, 11, 1);
+        const Tensor<float> weight = rng.tensor({11, 7, edge, edge});
+        const std::vector<float> bias = rng.numbers(7);
+        const TransposedConvolution convolution(weight, bias, *products.kernels);
+        const OwnMap out(convolution.out_size({2, 270}), 7, 2);
+        Tensor<float> scratch(Shape{2, std::max<std::size_t>(convolution.scratch_floats(), 1)});
+        convolution.forward(in.map, out.map, 2, scratch);
+        for (std::size_t y = 0; y < 2 * edge; ++y) {
+          for (std::size_t x = 0; x < 270 * edge; ++x) {
+            for (std::size_t o = 0; o < 7; ++o) {
+              double sum = bias[o], magnitude = std::abs(bias[o]);
+              for (std::size_t c = 0; c < 11; ++c) {
+                const double term = static_cast<double>(in.at(y / edge, x / edge, c)) *
+                                    weight.data()[((c * 7 + o) * edge + y % edge) * edge + x % edge];
+                sum += term;
+                magnitude += std::abs(term);
+              }
+              REQUIRE(std::abs(out.at(y, x, o) - sum) <=
+                      test::dot_bound(test::gemm_chain(11) + 1, magnitude) + products.rounding * magnitude);
             }
-            REQUIRE(std::abs(out.at(y, x, o) - sum) <= test::dot_bound(test::gemm_chain(11) + 1, magnitude));
           }
         }
       }
@@ -417,6 +477,13 @@ TEST_CASE("convolution: weights, maps and epilogues that do not fit are Errors")
     CHECK_THROWS_AS(convolution.forward(in.map, out.map, 1, {}), Error);
   CHECK_THROWS_AS(convolution.forward(in.map, out.map, 1, scratch, {.activation = Activation::gelu}), Error);
   CHECK_THROWS_AS(product.forward(in.map, out.map, 1, {}, {.in_relu = true}), Error);
+  const Convolution rounded(single, {}, 1, kernels, *kernels.bfloat16->linear);
+  const TransposedConvolution square(Tensor<float>(Shape{3, 4, 1, 1}).view(), {}, *kernels.bfloat16->linear);
+  CHECK((rounded.scratch_floats() == 0) == (kernels.bfloat16->linear->convert_rows == nullptr));
+  if (rounded.scratch_floats() > 0) {
+    CHECK_THROWS_AS(rounded.forward(in.map, out.map, 1, {}), Error);
+    CHECK_THROWS_AS(square.forward(in.map, out.map, 1, {}), Error);
+  }
   convolution.forward(in.map, out.map, 1, scratch);
 }
 

@@ -7,7 +7,8 @@ pixels to visual tokens; their peak memory, and the cosines of visual tokens wit
     python towers.py --vit build/release/vit --work ~/compare --whole
 
 --blocks N makes towers of N blocks, and the table says so; time grows linearly with blocks. --windows prints the time of a
-windowed block per token instead, from 1,000 to 16,000 tokens. --whole measures what reading a tower out of a folder of
+windowed block per token instead, from 1,000 to 9,000 tokens in about two minutes; --windows 4 6 8 12 16 --seconds 3 goes on to
+16,000 and takes three times as long. --whole measures what reading a tower out of a folder of
 Qwen2.5-VL-7B's shape costs: files opened and bytes read (with strace), seconds, peak memory; the numbers of its language
 model are holes in the files, so that 17 GB take the disk space of the tower. Results of rounds are kept in --work. torch and transformers
 run in this Python; llama.cpp needs --llama-python (one with llama-cpp-python, built from source, and gguf) and --llama-source
@@ -323,7 +324,7 @@ def print_table(rows, options):
 
 def windows(options):
     """A windowed block of Qwen2.5-VL: the difference of towers of five blocks and of one, without global blocks."""
-    edges = [8 * 14 * n for n in options.windows or (4, 6, 8, 12, 16)]
+    edges = [8 * 14 * n for n in options.windows or (4, 6, 8, 12)]
     times = {}
     for depth in (1, 5):
         vision = {**TOWERS["qwen2_5_vl_3b"]["vision"], "depth": depth, "fullatt_block_indexes": []}
@@ -436,14 +437,16 @@ def main():
     parser.add_argument("--blocks", type=int, default=0, help="of each tower; 0 = all; llama.cpp needs 8 of Qwen2.5-VL, of which one is global")
     parser.add_argument("--engines", nargs="+", choices=["vit", "torch", "llama.cpp"])
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each engine in a round, one pass at least")
+    parser.add_argument("--seconds", type=float, help="of each engine in a round, one pass at least; default: 3, with --windows 1")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--llama-python", help="Python with llama-cpp-python and gguf")
     parser.add_argument("--llama-source", type=Path, help="vendor/llama.cpp of its source archive")
-    parser.add_argument("--windows", nargs="*", type=int, metavar="N", help="edges in windows; default: 4 6 8 12 16")
+    parser.add_argument("--windows", nargs="*", type=int, metavar="N", help="edges in windows; default: 4 6 8 12")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="messages of the other engines")
     options = parser.parse_args()
+    if options.seconds is None:
+        options.seconds = 3.0 if options.windows is None else 1.0
     options.work.mkdir(parents=True, exist_ok=True)
     if bool(options.llama_python) != bool(options.llama_source):
         parser.error("--llama-python and --llama-source go together")
