@@ -232,7 +232,8 @@ TEST_CASE(
   const fs::path folder = test::data_path("golden/dense/hf-depth-anything");
   const TensorFile expected = open_safetensors(folder / "expected.safetensors");
   const Tensor<float> pixels = to_float(expected.at("pixels"));
-  for (const auto& [precision, limit] : {std::pair(Precision::bfloat16, 0.05), {Precision::int8, 0.15}}) {
+  for (const Precision precision : {Precision::bfloat16, Precision::int8}) {
+    const double limit = precision == Precision::bfloat16 ? 0.05 : 0.15;
     CAPTURE(to_string(precision));
     const auto model = Model::load(folder, {.precision = precision});
     const std::size_t patch = model->config().patch_size;
