@@ -320,9 +320,12 @@ Steps steps_over(float lowest, float highest, std::uint8_t) {
 template <typename Value>
 void int8_quantize(const ConvertArgs& args) noexcept {
   for (std::size_t r = 0; r < args.rows; ++r) {
-    const float* const given = args.in + r * args.in_stride;
-    std::vector<float> in(given, given + args.in_features);
-    for (std::size_t i = 0; i < args.outliers.count; ++i) in[args.outliers.columns[i]] = 0.0f;
+    const auto in = [&](std::size_t k) {
+      const std::uint32_t* const outliers = args.outliers.columns;
+      const bool is_outlier =
+          std::find(outliers, outliers + args.outliers.count, k) != outliers + args.outliers.count;
+      return is_outlier ? 0.0f : args.in[r * args.in_stride + k];
+    };
     std::byte* const row = args.out + r * int8_row_bytes<Value>(args.in_features);
     auto* const out = reinterpret_cast<Value*>(row);
     auto* const scales = reinterpret_cast<InputScale*>(row + int8_value_bytes<Value>(args.in_features));
@@ -332,16 +335,16 @@ void int8_quantize(const ConvertArgs& args) noexcept {
       float lowest = 0.0f, highest = 0.0f;
       bool is_finite = true;
       for (std::size_t k = begin; k < end; ++k) {
-        lowest = std::min(lowest, in[k]);
-        highest = std::max(highest, in[k]);
-        is_finite = is_finite && std::isfinite(in[k]);
+        lowest = std::min(lowest, in(k));
+        highest = std::max(highest, in(k));
+        is_finite = is_finite && std::isfinite(in(k));
       }
       InputScale& scale = scales[g];
       if (is_finite && std::max(highest, -lowest) >= 1e-30f) {
         const Steps steps = steps_over(lowest, highest, Value{});
         scale = steps.scale;
         for (std::size_t k = begin; k < end; ++k) {
-          out[k] = static_cast<Value>(std::nearbyint(double{in[k] * steps.factor} + scale.zero));
+          out[k] = static_cast<Value>(std::nearbyint(double{in(k)*steps.factor} + scale.zero));
         }
       } else {
         scale = {is_finite ? 0.0f : std::numeric_limits<float>::quiet_NaN(), 0.0f};
