@@ -188,11 +188,12 @@ void add_batch_options(std::vector<Option>& list, SessionOptions& session) {
 }
 
 void add_precision_option(std::vector<Option>& list, CommonOptions& options) {
-  list.push_back({.name = "--dtype",
-                  .type_name = "NAME",
-                  .help = "Precision of the blocks: float32, bfloat16 or int8 (converted while loading)",
-                  .target = choice_target(options.model_options.precision, kPrecisions),
-                  .group = kRunGroup});
+  list.push_back(
+      {.name = "--dtype",
+       .type_name = "NAME",
+       .help = "Precision of blocks and dense heads: float32, bfloat16 or int8 (converted while loading)",
+       .target = choice_target(options.model_options.precision, kPrecisions),
+       .group = kRunGroup});
 }
 
 void add_run_options(std::vector<Option>& list, CommonOptions& options) {
