@@ -280,34 +280,6 @@ void gemm(const GemmArgs& args) noexcept {
                                                       .pack = float_pack,
                                                       .gemm = gemm<FloatLines>};
 
-/// As many independent chains of multiply-adds as a tile has sums.
-inline double multiply_adds(size_t rounds, float* sink) noexcept {
-  // Different start values, or the compiler would merge the twelve equal chains.
-  SixRows c{set(1.0f), set(1.1f), set(1.2f), set(1.3f), set(1.4f), set(1.5f),
-            set(1.6f), set(1.7f), set(1.8f), set(1.9f), set(2.0f), set(2.1f)};
-  const V factor = set(0.5f);
-  const V addend = set(1.0f);
-  for (size_t i = 0; i < rounds; ++i) {
-    c.c00 = hn::MulAdd(c.c00, factor, addend);
-    c.c01 = hn::MulAdd(c.c01, factor, addend);
-    c.c10 = hn::MulAdd(c.c10, factor, addend);
-    c.c11 = hn::MulAdd(c.c11, factor, addend);
-    c.c20 = hn::MulAdd(c.c20, factor, addend);
-    c.c21 = hn::MulAdd(c.c21, factor, addend);
-    c.c30 = hn::MulAdd(c.c30, factor, addend);
-    c.c31 = hn::MulAdd(c.c31, factor, addend);
-    c.c40 = hn::MulAdd(c.c40, factor, addend);
-    c.c41 = hn::MulAdd(c.c41, factor, addend);
-    c.c50 = hn::MulAdd(c.c50, factor, addend);
-    c.c51 = hn::MulAdd(c.c51, factor, addend);
-  }
-  const V rows01 = hn::Add(hn::Add(c.c00, c.c01), hn::Add(c.c10, c.c11));
-  const V rows23 = hn::Add(hn::Add(c.c20, c.c21), hn::Add(c.c30, c.c31));
-  const V rows45 = hn::Add(hn::Add(c.c40, c.c41), hn::Add(c.c50, c.c51));
-  *sink = hn::GetLane(hn::SumOfLanes(D(), hn::Add(hn::Add(rows01, rows23), rows45)));
-  return 2.0 * 12.0 * static_cast<double>(kLanes) * static_cast<double>(rounds);
-}
-
 }  // namespace
 }  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

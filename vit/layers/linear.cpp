@@ -56,7 +56,6 @@ Tensor<float> columns_of(const TensorView<const float>& weight, std::span<const 
     VIT_CHECK(outliers[i] < weight.dim(1) && (i == 0 || outliers[i - 1] < outliers[i]), kWhere,
               "outlier column ", outliers[i], " of ", weight.dim(1));
     float* const to = columns.view().row(i);
-    std::fill_n(to, columns.dim(1), 0.0f);
     for (std::size_t n = 0; n < weight.dim(0); ++n) to[n] = weight.row(n)[outliers[i]];
     VIT_CHECK(std::all_of(to, to + weight.dim(0), [](float w) { return std::isfinite(w); }),
               kWhere.with(ErrorKind::format), "a weight that is not finite cannot be quantized");

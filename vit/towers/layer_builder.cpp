@@ -49,13 +49,14 @@ Linear LayerBuilder::linear(const LinearWeights& weights, const NormWeights& nor
 
 std::vector<Linear> LayerBuilder::clipped_qkv(const BlockWeights& block) const {
   const Tensor<float> weight = block.qkv.weight.load(), bias = block.qkv.bias.load();
+  const std::vector<std::uint32_t> columns = outliers(block.norm1);
   std::vector<Linear> layers;
   std::size_t first = 0;
   for (const WeightTensor* clip : {&block.q_clip, &block.k_clip, &block.v_clip}) {
     const std::size_t rows = first == 0 ? config_.attention_dim() : config_.key_dim(/*block=*/0);
     layers.emplace_back(weight.view().part(first, rows),
                         bias.empty() ? std::span<const float>() : bias.flat().subspan(first, rows),
-                        *arithmetic_.linear, outliers(block.norm1));
+                        *arithmetic_.linear, columns);
     layers.back().set_clip(clip_of(*clip));
     first += rows;
   }

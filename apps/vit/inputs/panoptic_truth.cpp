@@ -56,7 +56,7 @@ std::map<std::int64_t, std::string> names_of(const Json& json) {
   return names;
 }
 
-/// The name of the image that an annotation is for: itself, a number of `names`, or that of the picture.
+/// The name of the image that an annotation is for: itself, a number of `names`, or that of its PNG.
 std::string name_of(const Json& annotation, const std::map<std::int64_t, std::string>& names) {
   const auto image = annotation.find("image_id");
   if (image && image->is_string()) return std::string(image->as_string());
@@ -86,17 +86,17 @@ PanopticTruth::PanopticTruth(const fs::path& path, std::span<const std::string> 
   for (std::size_t i = 0; i < annotations.size(); ++i) {
     const Json annotation = annotations[i];
     entries_[name_of(annotation, names)] = {
-        .picture = std::string(annotation.at("file_name").as_string()),
+        .png = std::string(annotation.at("file_name").as_string()),
         .segments = read_segments(annotation.at("segments_info"), classes)};
   }
-  // pictures are in a folder named as the file, or next to it
+  // PNG files are in a folder with the name of the annotations, or next to them
   std::error_code error;
   folder_ = path.parent_path() / path.stem();
   if (!fs::is_directory(folder_, error)) folder_ = path.parent_path();
 }
 
 Tensor<std::int32_t> PanopticTruth::map(const fs::path& name, ImageSize size) const {
-  const fs::path path = folder_ / entry(name).picture;
+  const fs::path path = folder_ / entry(name).png;
   Tensor<std::int32_t> out = read_label_map(path);
   check_map_size(out.shape(), size, path);
   for (std::int32_t& id : out.flat()) id = id == 0 ? -1 : id;

@@ -30,7 +30,7 @@ class PanopticTruth {
 
  private:
   struct Entry {
-    std::string picture;
+    std::string png;
     std::vector<PanopticSegment> segments;
   };
   const Entry& entry(const std::filesystem::path& name) const;

@@ -257,8 +257,9 @@ Command bench_command() {
             .occurs = Occurs::list},
            {.name = "--dtype",
             .type_name = "LIST",
-            .help = "Precisions of the blocks, comma-separated: float32, the default, bfloat16, int8 "
-                    "(converted while loading)",
+            .help =
+                "Precisions of blocks and dense heads, comma-separated: float32, the default, bfloat16, int8 "
+                "(converted while loading)",
             .target =
                 offering(list_target(options->precisions, parse_precision), {"float32", "bfloat16", "int8"}),
             .occurs = Occurs::list},
