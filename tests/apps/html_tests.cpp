@@ -1,5 +1,5 @@
 // Pages of --html: what is in them, that names and labels cannot leave their place, and what happens where
-// a page cannot be written. How they behave in a browser is page_test.cmake.
+// a page cannot be written. How they behave in a browser is pages/result_pages.py.
 #include <doctest/doctest.h>
 
 #include <algorithm>

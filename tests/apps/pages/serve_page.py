@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page of vit serve in Chromium, used by keyboard: page_test.py VIT CHROMIUM SOURCE_FOLDER [FOLDER_FOR_PICTURES].
+"""The page of vit serve in Chromium, used by keyboard: serve_page.py VIT CHROMIUM SOURCE_FOLDER [FOLDER_FOR_PICTURES].
 
 Compares what it shows with what the other commands print, in light and dark, wide and narrow windows.
 """
@@ -16,7 +16,8 @@ import urllib.request
 sys.dont_write_bytecode = True
 from browser import Browser  # noqa: E402
 
-vit, chromium, root = sys.argv[1:4]
+vit, chromium = sys.argv[1:3]
+root = os.path.abspath(sys.argv[3])
 pictures = sys.argv[4] if len(sys.argv) > 4 else None
 IMAGES = root + "/data/images/"
 KEY = "a key"
