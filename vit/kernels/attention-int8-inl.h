@@ -252,7 +252,7 @@ struct QuantizedValues {
     Rests rests{zero, zero, zero, zero};
     const auto integer = [&](size_t key, size_t i) HWY_ATTR {
       const V rounder = set(kRounder);
-      const V weight = coarse_exp2_of_negative(hn::Sub(exponent(block, column, key), maximum));
+      const V weight = coarse_exp2_of_negative<2>(hn::Sub(exponent(block, column, key), maximum));
       sum = hn::MulAdd(weight, set(factors[key]), sum);
       const V exact = hn::MulAdd(weight, set(Lanes::kLargestWeight), rests[i]);
       const V rounded = hn::Add(exact, rounder);

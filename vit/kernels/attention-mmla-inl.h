@@ -101,7 +101,7 @@ struct TileValues : PlainScores {
     float* const HWY_RESTRICT scores = block.scratch.scores + column;
     const auto weight = [&](size_t k) HWY_ATTR {
       if (k >= block.keys) return hn::Zero(D());
-      return coarse_exp2_of_negative(hn::Sub(hn::Load(D(), scores + k * kPanel), maximum));
+      return coarse_exp2_of_negative<1>(hn::Sub(hn::Load(D(), scores + k * kPanel), maximum));
     };
     V sum = hn::Zero(D());
     for (size_t k = 0; k < block.keys; k += 4) {

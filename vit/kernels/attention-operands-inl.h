@@ -207,18 +207,21 @@ struct PairParts {
 
 using PairKeys = LaneKeys<PairParts, bf16::PairLines>;
 struct PairValues : LaneValues<PairParts, bf16::PairLines> {
+  /// The sum is that of the rounded weights, so that their common error cancels in the division.
   static HWY_INLINE V weigh(const AttentionBlock& block, size_t column, V maximum) {
     const D d;
     float* const HWY_RESTRICT scores = block.scratch.scores + column;
     const auto weight = [&](size_t k) HWY_ATTR {
-      return coarse_exp2_of_negative(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
+      return coarse_exp2_of_negative<1>(hn::Sub(hn::Load(d, scores + k * kPanel), maximum));
     };
+    const V ones = hn::BitCast(d, hn::Set(DI(), 0x3F803F80));
     V sum = hn::Zero(d);
     for (size_t k = 0; k < block.keys; k += 2) {
       const V first = weight(k);
       const V second = k + 1 < block.keys ? weight(k + 1) : hn::Zero(d);
-      sum = hn::Add(sum, hn::Add(first, second));
-      hn::Store(bf16::pairs(first, second), d, scores + k / 2 * kPanel);
+      const V pair = bf16::pairs(first, second);
+      sum = bf16::PairLines::multiply_add(pair, ones, sum);
+      hn::Store(pair, d, scores + k / 2 * kPanel);
     }
     return sum;
   }

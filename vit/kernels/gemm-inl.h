@@ -222,8 +222,8 @@ HWY_INLINE void multiply_to_output(const GemmArgs& args, LeftOperand left, Right
   });
   const size_t rest = block.rows % kTileRows;
   if (rest == 0) return;
-  multiply_rest<Form, 2>(left, block.rows, right, kept);
   const size_t done = block.rows - rest;
+  multiply_rest<Form, 2>(left, done, rest, right, kept);
   finish_block_with<Accuracy::full, Activation::none>(
       args, {block.sums + done * kPanel, block.row + done, rest, block.column, block.columns});
 }

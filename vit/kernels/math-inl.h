@@ -106,29 +106,36 @@ HWY_INLINE V look_up(const float (&table)[2 * kLanes], hn::Vec<DI> index) {
   const V lower = hn::Load(D(), table), upper = hn::Load(D(), table + kLanes);
   return V{_mm512_permutex2var_ps(lower.raw, index.raw, upper.raw)};
 }
-HWY_INLINE hn::Vec<DI> look_up(const int32_t (&table)[kLanes], hn::Vec<DI> index) {
-  return hn::Vec<DI>{_mm512_permutexvar_epi32(index.raw, hn::Load(DI(), table).raw)};
+HWY_INLINE hn::Vec<DI> look_up(const int32_t (&table)[2 * kLanes], hn::Vec<DI> index) {
+  const hn::Vec<DI> lower = hn::Load(DI(), table), upper = hn::Load(DI(), table + kLanes);
+  return hn::Vec<DI>{_mm512_permutex2var_epi32(lower.raw, index.raw, upper.raw)};
 }
 
-/// 2^x for x <= 0, relative error up to 6e-7: for weights that are rounded to bfloat16 next. At least 2^-126.
-/// NaN stays NaN.
-/// 2^x = 2^n 2^(i/16) 2^r, |r| <= 1/32.
+/// 2^x for x <= 0, at least 2^-126, for weights that are rounded next. Relative error up to 2e-7 with kDegree
+/// 2, and with kDegree 1, for bfloat16, up to 3e-5 to both sides; 1 at 0, after rounding. NaN stays NaN.
+/// 2^x = 2^n 2^(i/32) 2^r, |r| <= 1/64, and 2^r a polynomial in r.
+template <int kDegree>
 HWY_INLINE V coarse_exp2_of_negative(V x) {
-  // 2^(i/16) minus i at the position of the shift below, above the 19 lower bits.
-  alignas(64) static constexpr int32_t kPowers[16] = {
-      0x3F800000, 0x3F7DAAC3, 0x3F7B95C2, 0x3F79C3D3, 0x3F7837F0, 0x3F76F532, 0x3F75FED7, 0x3F75583F,
-      0x3F7504F3, 0x3F7508A4, 0x3F75672A, 0x3F76248C, 0x3F7744FD, 0x3F78CCDF, 0x3F7AC0C7, 0x3F7D257D};
-  const V rounder = set(kRounder / 16);  // to sixteenths
+  // 2^(i/32) minus i at the position of the shift below, above the 18 lower bits.
+  alignas(64) static constexpr int32_t kPowers[32] = {
+      0x3F800000, 0x3F7ECD87, 0x3F7DAAC3, 0x3F7C980F, 0x3F7B95C2, 0x3F7AA43A, 0x3F79C3D3, 0x3F78F4F0,
+      0x3F7837F0, 0x3F778D3A, 0x3F76F532, 0x3F767043, 0x3F75FED7, 0x3F75A15B, 0x3F75583F, 0x3F7523F6,
+      0x3F7504F3, 0x3F74FBAF, 0x3F7508A4, 0x3F752C4D, 0x3F75672A, 0x3F75B9BE, 0x3F76248C, 0x3F76A81E,
+      0x3F7744FD, 0x3F77FBB8, 0x3F78CCDF, 0x3F79B907, 0x3F7AC0C7, 0x3F7BE4BA, 0x3F7D257D, 0x3F7E83B3};
+  const V rounder = set(kRounder / 32);  // to parts of 32
   const V clamped = at_least(-126.0f, x);
   const V shifted = hn::Add(clamped, rounder);
   const V r = hn::Sub(clamped, hn::Sub(shifted, rounder));
-  const V p = hn::MulAdd(hn::MulAdd(set(2.402264327e-1f), r, set(6.931877136e-1f)), r, set(1.0f));
-  const hn::Vec<DI> sixteenths = hn::BitCast(DI(), shifted);
-  const hn::Vec<DI> power = look_up(kPowers, sixteenths);
-  return hn::Mul(p, hn::BitCast(D(), hn::Add(power, hn::ShiftLeft<19>(sixteenths))));
+  const V slope =
+      kDegree == 1 ? set(6.931471825e-1f) : hn::MulAdd(set(2.402264774e-1f), r, set(6.931573451e-1f));
+  const V p = hn::MulAdd(slope, r, set(kDegree == 1 ? 1.0000294f : 1.0f));
+  const hn::Vec<DI> parts = hn::BitCast(DI(), shifted);
+  const hn::Vec<DI> power = look_up(kPowers, parts);
+  return hn::Mul(p, hn::BitCast(D(), hn::Add(power, hn::ShiftLeft<18>(parts))));
 }
 #else
 /// Without such tables in registers the exact version is as fast.
+template <int>
 HWY_INLINE V coarse_exp2_of_negative(V x) {
   return exp2_of_negative(x);
 }

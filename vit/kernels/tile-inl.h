@@ -156,12 +156,12 @@ HWY_INLINE void multiply_tile(LeftOperand left, size_t row, RightOperand right, 
   if constexpr (kLower > 0) store_six<kLower, kVectors>(lower, row + 6, sink);
 }
 
-/// The rest of `rows` after whole tiles.
+/// Rows [row, row + rows), fewer than a tile has.
 template <class Form, size_t kVectors>
-HWY_NOINLINE void multiply_rest(LeftOperand left, size_t rows, RightOperand right, ScratchSink sink) {
-  const size_t row = rows / kTileRows * kTileRows;
+HWY_NOINLINE void multiply_rest(LeftOperand left, size_t row, size_t rows, RightOperand right,
+                                ScratchSink sink) {
   const Prefetch none{};
-  switch (rows - row) {
+  switch (rows) {
     case 1: return multiply_tile<Form, 1, kVectors, false>(left, row, right, none, sink);
     case 2: return multiply_tile<Form, 2, kVectors, false>(left, row, right, none, sink);
     case 3: return multiply_tile<Form, 3, kVectors, false>(left, row, right, none, sink);
@@ -199,11 +199,25 @@ HWY_NOINLINE void multiply_tiles(LeftOperand left, size_t rows, RightOperand rig
   }
 }
 
+/// Of `rows`, those in whole tiles. The sums of a few rows do not hide the latency of their chains: a rest of
+/// less than half a tile shares the rows of the tile before.
+HWY_INLINE size_t rows_in_tiles(size_t rows) {
+  const size_t rest = rows % kTileRows;
+  const bool shares = rest > 0 && rest < kTileRows / 2 && rows > kTileRows;
+  return rows - rest - (shares ? kTileRows : 0);
+}
+
 template <class Form, size_t kVectors, bool kPrefetch>
 HWY_INLINE void multiply_rows(LeftOperand left, size_t rows, RightOperand right, const Prefetch& prefetch,
                               ScratchSink kept) {
-  multiply_tiles<Form, kVectors, kPrefetch>(left, rows, right, prefetch, kept);
-  if (rows % kTileRows != 0) multiply_rest<Form, kVectors>(left, rows, right, kept);
+  size_t row = rows_in_tiles(rows);
+  multiply_tiles<Form, kVectors, kPrefetch>(left, row, right, prefetch, kept);
+  if (rows - row > kTileRows) {
+    const size_t half = (rows - row) / 2;
+    multiply_rest<Form, kVectors>(left, row, half, right, kept);
+    row += half;
+  }
+  if (row < rows) multiply_rest<Form, kVectors>(left, row, rows - row, right, kept);
 }
 
 /// left (rows, count) * right (count, kPanel) to memory, tile after tile. `columns` <= kPanel is the used
