@@ -360,13 +360,13 @@ TEST_CASE("serve: SIGTERM waits for the answers, and no longer") {
   const std::vector<std::string> files = write_pictures(folder, 4);
   std::vector<std::string> many;
   for (int i = 0; i < 1000; ++i) many.push_back(files[static_cast<std::size_t>(i) % files.size()]);
-  ServeProcess server({"--model", "m=" + data_path("model").string(), "--log", "none"});
+  ServeProcess server({"--model", "m=" + data_path("model").string(), "--log", "none", "--timeout", "600"});
   Client busy(server.port()), idle(server.port());
   busy.send(http_request("POST", "/v1/embeddings", image_request("m", many)));
   REQUIRE(server.await_metric("vit_queue_depth", [](std::size_t inputs) { return inputs > 0; }));
   ::kill(server.process(), SIGTERM);
   CHECK(idle.awaits_end());
-  const HttpAnswer answer = busy.read();
+  const HttpAnswer answer = busy.read(std::chrono::seconds(600));
   CHECK(answer.status == 200);
   CHECK(answer.headers.at("connection") == "close");
   CHECK(server.end() == 0);
