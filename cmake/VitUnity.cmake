@@ -64,7 +64,7 @@ function(vit_unite list)
         endif()
       endforeach()
       # The file that holds a class is no longer the one being compiled, and names of one source hide those of another.
-      set_property(SOURCE "${united}" APPEND PROPERTY COMPILE_OPTIONS -Wno-subobject-linkage -Wno-shadow)
+      set_property(SOURCE "${united}" APPEND PROPERTY COMPILE_OPTIONS -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
       list(APPEND left "${united}")
       math(EXPR part "${part} + 1")
     endwhile()
