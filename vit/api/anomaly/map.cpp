@@ -85,9 +85,9 @@ Tensor<float> anomaly_map(TensorView<const float> distances, ImageSize size, con
     const float* const above = distances.row(rows[y].low);
     const float* const below = distances.row(rows[y].high);
     for (std::size_t x = 0; x < size.width; ++x) {
-      const auto [low, high, t] = columns[x];
-      const auto between = [&](const float* row) {
-        return (1 - t) * static_cast<double>(row[low]) + t * static_cast<double>(row[high]);
+      const Place& at = columns[x];
+      const auto between = [&at](const float* row) {
+        return (1 - at.t) * static_cast<double>(row[at.low]) + at.t * static_cast<double>(row[at.high]);
       };
       out.view().row(y)[x] =
           static_cast<float>((1 - rows[y].t) * between(above) + rows[y].t * between(below));
