@@ -19,7 +19,7 @@ using boost::system::error_code;
 class Exchange {
  public:
   Exchange(const HttpTarget& target, http::request<http::string_body> request, const HttpClientLimits& limits)
-      : target_(target), request_(std::move(request)), stream_(context_) {
+      : request_(std::move(request)), stream_(context_) {
     parser_.body_limit(limits.max_body);
     stream_.expires_after(limits.time);
     resolver_.async_resolve(target.host, target.port, [this](const error_code& error, auto found) {
@@ -54,7 +54,6 @@ class Exchange {
     return static_cast<bool>(error);
   }
 
-  const HttpTarget& target_;
   const http::request<http::string_body> request_;
   asio::io_context context_{1};
   asio::ip::tcp::resolver resolver_{context_};
