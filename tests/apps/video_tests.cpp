@@ -93,7 +93,8 @@ TEST_CASE("apps: a video gives what its frames give") {
     CHECK(read_text(folder / "out/confined.npy") == read_text(folder / "frames.npy"));
   }
   SUBCASE("damaged files are one line") {
-    for (const auto& [name, size] : {std::pair("short.avi", 300u), {"none.mp4", 0u}, {"text.mov", 5u}}) {
+    for (const auto& [file, size] : {std::pair("short.avi", 300u), {"none.mp4", 0u}, {"text.mov", 5u}}) {
+      const std::string name = file;
       CAPTURE(name);
       write_text(folder / name, read_text(folder / "clip.avi").substr(0, size));
       const RunResult result = run_vit(embed(folder, name, "damaged.npy"));

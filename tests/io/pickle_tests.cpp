@@ -251,16 +251,16 @@ TEST_CASE("weights: a hostile global is refused by name and nothing runs") {
     CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"builtins.eval\""), call("builtins", "eval"));
     CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"torch.load\""), call("torch", "load"));
     CHECK_ERROR(ErrorKind::format, ("m.pth"), call("torch._utils", "_rebuild_tensor_v3"));
-    for (const auto& [module, name] :
+    for (const auto& called :
          {std::pair("nt", "system"), std::pair("subprocess", "Popen"), std::pair("__builtin__", "eval"),
           std::pair("builtins", "__import__"), std::pair("runpy", "_run_code"),
           std::pair("importlib", "import_module"), std::pair("pickle", "loads"),
           std::pair("socket", "socket"), std::pair("urllib.request", "urlopen"),
           std::pair("webbrowser", "open"), std::pair("operator", "attrgetter"),
           std::pair("torch.hub", "load"), std::pair("ctypes", "CDLL"), std::pair("shutil", "rmtree")}) {
+      const std::string module = called.first, name = called.second;
       CAPTURE(module);
-      CHECK_ERROR(ErrorKind::unsupported, ("m.pth", std::string("\"") + module + "." + name + "\""),
-                  call(module, name));
+      CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"" + module + "." + name + "\""), call(module, name));
     }
     CHECK_ERROR(ErrorKind::unsupported, ("m.pth", "\"collections.OrderedDict.clear\""),
                 call("collections", "OrderedDict.clear"));

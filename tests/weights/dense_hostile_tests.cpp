@@ -132,7 +132,8 @@ TEST_CASE("weights: processors of EoMT that cannot be are refused") {
       {"\"shortest_edge\": 12, \"longest_edge\": 12", "\"height\": 12, \"width\": 12"},
       {"\"do_split_image\": false", "\"do_split_image\": \"yes\""},
   };
-  for (const auto& [from, to] : cases) {
+  for (const auto& [from, replacement] : cases) {
+    const std::string to = replacement;
     CAPTURE(to);
     const test::TemporaryFolder folder;
     copy_model("hf-eomt", folder);

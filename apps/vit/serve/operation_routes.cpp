@@ -7,7 +7,6 @@
 namespace vit::app {
 namespace {
 
-constexpr const char* kPlainText = "text/plain; charset=utf-8";
 constexpr const char* kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
 
 void answer_health(Service& service, const std::shared_ptr<Call>& call) {
