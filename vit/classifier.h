@@ -112,8 +112,9 @@ class VIT_API Classifier {
   std::vector<Prediction> classify(const ImageSource& image, const Selection& selection = {}) const;
 
  private:
-  Classifier(std::shared_ptr<const Model> model, std::shared_ptr<const internal::ClassSource> source,
-             std::vector<std::string> labels);
+  [[gnu::visibility("hidden")]] Classifier(std::shared_ptr<const Model> model,
+                                           std::shared_ptr<const internal::ClassSource> source,
+                                           std::vector<std::string> labels);
 
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const internal::ClassSource> source_;

@@ -403,7 +403,8 @@ class VIT_API Preprocessor {
   }
   bool is_gray() const noexcept { return num_channels() == 1; }
   std::array<unsigned char, 3> padding() const;
-  FilePixels run_bands(const internal::Bands& bands, PreprocessMemory& memory, int threads) const;
+  [[gnu::visibility("hidden")]] FilePixels run_bands(const internal::Bands& bands, PreprocessMemory& memory,
+                                                     int threads) const;
   ImageView resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads) const;
   ImageView warp_to_bytes(ImageView image, const Box& box, PreprocessMemory& memory) const;
   bool is_inside_square() const noexcept { return config_.pad_to_square && !config_.square_at_corner; }
