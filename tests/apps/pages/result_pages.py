@@ -12,14 +12,10 @@ vit, chromium, root = sys.argv[1:]
 here = pathlib.Path(__file__).parent
 
 
-def run(*arguments):
-    subprocess.run([vit, *arguments], check=True, stdout=subprocess.DEVNULL)
-
-
 def use_page(browser, steps, *arguments):
     """Makes a page by a command, and uses it as the script `steps` says."""
     page = pathlib.Path(folder, arguments[0] + ".html")
-    run(*arguments, "--html", str(page))
+    subprocess.run([vit, *arguments, "--html", str(page)], check=True, stdout=subprocess.DEVNULL)
     browser.open(page.as_uri())
     script = (here / "steps.js").read_text("utf-8") + (here / steps).read_text("utf-8")
     failed = browser.value("(async () => {" + script + "return failed; })()")

@@ -271,18 +271,6 @@ TEST_CASE("serve: processes that decode are killed and come again") {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // which keeps what is freed
-namespace {
-
-/// Resident pages of a process.
-long pages_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/statm");
-  long total = 0, resident = 0;
-  file >> total >> resident;
-  return resident;
-}
-
-}  // namespace
-
 TEST_CASE("serve: memory does not grow with the requests") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 100, 100, 1);
@@ -295,9 +283,15 @@ TEST_CASE("serve: memory does not grow with the requests") {
       REQUIRE(client.read().status == 200);
     }
   };
+  const auto resident_pages = [&] {
+    std::ifstream file("/proc/" + std::to_string(server.process()) + "/statm");
+    long total = 0, resident = 0;
+    file >> total >> resident;
+    return resident;
+  };
   run(200);
-  const long before = pages_of(server.process());
+  const long before = resident_pages();
   run(600);
-  CHECK(pages_of(server.process()) - before < 256);  // 1 MiB
+  CHECK(resident_pages() - before < 256);  // 1 MiB
 }
 #endif
