@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
-#include "apps/vit/options/flag_names.h"
-#include "apps/vit/options/usage_error.h"
-#include "apps/vit/outputs/standard_streams.h"
-#include "apps/vit/run/interrupt.h"
-#include "apps/vit/run/progress.h"
+#include "apps/vit/ground/flag_names.h"
+#include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/progress.h"
+#include "apps/vit/ground/standard_streams.h"
+#include "apps/vit/ground/usage_error.h"
 #include "vit/version.h"
 
 namespace vit::app {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "program.h"
+#include "tests/apps/program.h"
 #include "vit/io/json.h"
 
 using namespace vit;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "program.h"
+#include "tests/apps/program.h"
 #include "vit/io/json.h"
 
 using namespace vit;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/vit/inputs/video.h"
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/clip_model.h"
 #include "vit/base/error.h"
 

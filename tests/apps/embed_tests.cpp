@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/json_numbers.h"
 #include "tests/support/shared_data.h"

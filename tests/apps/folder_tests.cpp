@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/vit/inputs/inputs.h"
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/errors.h"
 #include "tests/support/tar_writer.h"
 

@@ -11,7 +11,7 @@
 
 #include "apps/vit/html/html_page.h"
 #include "apps/vit/html/run_page.h"
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/image.h"
 #include "vit/io/json.h"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "program.h"
+#include "tests/apps/program.h"
 #include "vit/base/error.h"
 
 using namespace vit;

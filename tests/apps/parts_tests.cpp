@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/outputs/sha256.h"
-#include "program.h"
+#include "apps/vit/ground/sha256.h"
+#include "tests/apps/program.h"
 #include "tests/support/rng.h"
 #include "tests/support/sha256.h"
 #include "vit/io/json.h"

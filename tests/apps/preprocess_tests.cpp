@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "program.h"
+#include "tests/apps/program.h"
 
 using namespace vit;
 using namespace vit::test;

@@ -1,4 +1,4 @@
-#include "program.h"
+#include "tests/apps/program.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

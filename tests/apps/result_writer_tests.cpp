@@ -7,10 +7,10 @@
 #include <numeric>
 #include <vector>
 
-#include "apps/vit/options/usage_error.h"
-#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/ground/output_file.h"
+#include "apps/vit/ground/usage_error.h"
 #include "apps/vit/outputs/zip_writer.h"
-#include "program.h"
+#include "tests/apps/program.h"
 #include "vit/base/error.h"
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"

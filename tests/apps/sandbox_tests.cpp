@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "apps/vit/run/sandbox.h"
-#include "program.h"
+#include "apps/vit/ground/sandbox.h"
+#include "tests/apps/program.h"
 #include "vit/base/error.h"
 
 using namespace vit;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/vit/inputs/inputs.h"
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/shared_data.h"
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"

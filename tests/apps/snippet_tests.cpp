@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/check.h"

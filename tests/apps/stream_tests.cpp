@@ -6,10 +6,10 @@
 #include <thread>
 #include <vector>
 
-#include "apps/vit/commands/info/flops.h"
+#include "apps/vit/commands/flops.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/run/ordered_stream.h"
-#include "program.h"
+#include "tests/apps/program.h"
 
 using namespace vit;
 using namespace vit::app;

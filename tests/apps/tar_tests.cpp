@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/vit/inputs/inputs.h"
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/tar_writer.h"
 
 using namespace vit;

@@ -58,7 +58,7 @@ endif()
 
 # The client library of OpenAI, installed here or from PyPI.
 if(serves)
-  add_test(NAME serve.openai_client COMMAND "${VIT_PYTHON3}" "${CMAKE_CURRENT_LIST_DIR}/serve/openai_client.py" $<TARGET_FILE:vit_program>
+  add_test(NAME serve.openai_client COMMAND "${VIT_PYTHON3}" "${CMAKE_CURRENT_LIST_DIR}/rings/serve/openai_client.py" $<TARGET_FILE:vit_program>
                                             "${PROJECT_SOURCE_DIR}/data/model" "${PROJECT_SOURCE_DIR}/data/images/cat_tabby.jpg"
                                             "${CMAKE_CURRENT_BINARY_DIR}/openai_venv")
   set_tests_properties(serve.openai_client PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)

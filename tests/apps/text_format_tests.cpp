@@ -1,4 +1,4 @@
-#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/ground/text_format.h"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/shared_data.h"
 #include "vit/io/json.h"
 

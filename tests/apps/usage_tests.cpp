@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "program.h"
+#include "tests/apps/program.h"
 #include "vit/io/json.h"
 
 using namespace vit;

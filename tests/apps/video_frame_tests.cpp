@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "apps/vit/inputs/video_frames.h"
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/image.h"
 #include "vit/io/json.h"

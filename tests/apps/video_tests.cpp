@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "program.h"
+#include "tests/apps/program.h"
 #include "tests/support/shared_data.h"
 
 using namespace vit;

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "apps/vit/serve/api_error.h"
-#include "apps/vit/serve/base64.h"
-#include "apps/vit/serve/http_head.h"
-#include "apps/vit/serve/immich_entries.h"
-#include "apps/vit/serve/json_body.h"
-#include "apps/vit/serve/multipart.h"
-#include "apps/vit/serve/openai_inputs.h"
-#include "apps/vit/serve/weaviate_inputs.h"
+#include "apps/vit/rings/serve/http/base64.h"
+#include "apps/vit/rings/serve/http/http_head.h"
+#include "apps/vit/rings/serve/http/multipart.h"
+#include "apps/vit/rings/serve/routes/api_error.h"
+#include "apps/vit/rings/serve/routes/immich_entries.h"
+#include "apps/vit/rings/serve/routes/json_body.h"
+#include "apps/vit/rings/serve/routes/openai_inputs.h"
+#include "apps/vit/rings/serve/routes/weaviate_inputs.h"
 
 namespace vit::fuzz {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "apps/vit/run/peak_memory.h"
+#include "apps/vit/ground/peak_memory.h"
 
 namespace vit::test {
 

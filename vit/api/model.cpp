@@ -5,7 +5,7 @@
 
 #include "vit/image/preprocess.h"
 #include "vit/kernels/kernels.h"
-#include "vit/towers/dense_builder.h"
+#include "vit/rings/dense/dense_builder.h"
 #include "vit/towers/vision_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/preprocess_config.h"

@@ -4,7 +4,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
-#include "vit/dense/windows.h"
+#include "vit/rings/dense/windows.h"
 #include "vit/towers/vision_transformer.h"
 
 namespace vit::internal {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "vit/base/parallel.h"
-#include "vit/dense/dense_memory.h"
 #include "vit/layers/pass.h"
 #include "vit/layers/sequences.h"
 #include "vit/outputs.h"
+#include "vit/rings/dense/dense_memory.h"
 
 namespace vit::internal {
 

@@ -10,9 +10,9 @@
 #include "vit/base/choices.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
-#include "vit/dense/dense_head.h"
 #include "vit/kernels/kernels.h"
 #include "vit/outputs.h"
+#include "vit/rings/dense/dense_head.h"
 #include "vit/towers/lanes.h"
 #include "vit/towers/vision_transformer_layers.h"
 

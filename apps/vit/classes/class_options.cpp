@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "apps/vit/options/option_values.h"
-#include "apps/vit/options/usage_error.h"
-#include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/interrupt.h"
+#include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/ground/usage_error.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 #include "vit/base/error.h"

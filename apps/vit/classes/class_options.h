@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/vit/classes/labels.h"
-#include "apps/vit/command_line.h"
+#include "apps/vit/ground/command_line.h"
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/options.h"
 #include "vit/classifier.h"

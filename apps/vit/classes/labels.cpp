@@ -5,8 +5,8 @@
 #include <charconv>
 #include <optional>
 
-#include "apps/vit/options/data_dir.h"
-#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/ground/data_dir.h"
+#include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
 #include "vit/io/class_names.h"
 

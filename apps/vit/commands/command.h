@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "apps/vit/command_line.h"
+#include "apps/vit/ground/command_line.h"
 
 namespace vit::app {
 

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "apps/vit/commands/command.h"
+#include "apps/vit/ground/progress.h"
+#include "apps/vit/ground/standard_streams.h"
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/options.h"
-#include "apps/vit/options/usage_error.h"
-#include "apps/vit/outputs/standard_streams.h"
-#include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/progress.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 #include "vit/text/tokenizer.h"

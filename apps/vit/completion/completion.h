@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "apps/vit/command_line.h"
+#include "apps/vit/ground/command_line.h"
 
 namespace vit::app {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/command_line.h"
+#include "apps/vit/ground/command_line.h"
 
 namespace vit::app {
 

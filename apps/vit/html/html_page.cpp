@@ -9,8 +9,8 @@
 #include <span>
 #include <utility>
 
-#include "apps/vit/outputs/sha256.h"
-#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/ground/sha256.h"
+#include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
 #include "vit/io/atomic_file.h"
 

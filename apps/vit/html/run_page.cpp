@@ -6,9 +6,9 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/vit/options/data_dir.h"
-#include "apps/vit/options/option_values.h"
-#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/ground/data_dir.h"
+#include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/command_line.h"
+#include "apps/vit/ground/command_line.h"
 #include "apps/vit/html/html_page.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/options.h"

@@ -9,8 +9,8 @@
 #include <memory>
 #include <new>
 
+#include "apps/vit/ground/interrupt.h"
 #include "apps/vit/inputs/input_reader.h"
-#include "apps/vit/run/interrupt.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/image/preprocess.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/inputs/inputs.h"
-#include "apps/vit/run/progress.h"
 #include "vit/image/image.h"
 
 namespace vit::app {

@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "apps/vit/ground/sha256.h"
 #include "apps/vit/inputs/clips.h"
 #include "apps/vit/inputs/video_frames.h"
-#include "apps/vit/outputs/sha256.h"
 #include "vit/base/check.h"
 #include "vit/image/image_file.h"
 #include "vit/io/source_file.h"

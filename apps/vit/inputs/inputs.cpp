@@ -16,8 +16,8 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/vit/options/usage_error.h"
-#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
 #include "vit/io/folder.h"

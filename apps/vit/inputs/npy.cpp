@@ -7,7 +7,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/config.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/ground/output_file.h"
 
 namespace vit::app {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string_view>
 
+#include "apps/vit/ground/text_format.h"
 #include "apps/vit/inputs/tar_archive.h"
-#include "apps/vit/outputs/text_format.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -4,9 +4,9 @@
 #include <set>
 #include <string_view>
 
-#include "apps/vit/options/option_values.h"
-#include "apps/vit/options/usage_error.h"
-#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
 #include "vit/io/class_names.h"

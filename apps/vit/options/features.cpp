@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/vit/options/usage_error.h"
+#include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/config/output_table.h"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "apps/vit/options/option_values.h"
-#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
 #include "vit/io/json.h"
 #include "vit/position/rope.h"

@@ -6,13 +6,13 @@
 #include <string_view>
 #include <utility>
 
+#include "apps/vit/ground/data_dir.h"
+#include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/sandbox.h"
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/clips.h"
 #include "apps/vit/inputs/video.h"
-#include "apps/vit/options/data_dir.h"
-#include "apps/vit/options/option_values.h"
-#include "apps/vit/options/usage_error.h"
-#include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/sandbox.h"
 #include "vit/base/check.h"
 #include "vit/machine.h"
 #include "vit/position/rope.h"

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/command_line.h"
+#include "apps/vit/ground/command_line.h"
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/inputs/inputs.h"
-#include "apps/vit/run/progress.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
 

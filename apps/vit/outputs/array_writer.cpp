@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "apps/vit/ground/text_format.h"
 #include "apps/vit/inputs/npy.h"
-#include "apps/vit/outputs/text_format.h"
 #include "apps/vit/outputs/zip_writer.h"
 #include "vit/base/check.h"
 #include "vit/io/atomic_file.h"

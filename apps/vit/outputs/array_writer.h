@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/ground/output_file.h"
 #include "apps/vit/outputs/result_writer.h"
 
 namespace vit::app {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "apps/vit/options/usage_error.h"
+#include "apps/vit/ground/usage_error.h"
 #include "apps/vit/outputs/opencv_colors.h"
 
 namespace vit::app {

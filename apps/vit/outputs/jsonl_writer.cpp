@@ -2,8 +2,8 @@
 
 #include <fstream>
 
-#include "apps/vit/inputs/read_rest.h"
-#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/ground/read_rest.h"
+#include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
 #include "vit/io/atomic_file.h"
 #include "vit/io/file_status.h"

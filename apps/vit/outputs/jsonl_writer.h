@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/vit/outputs/output_file.h"
+#include "apps/vit/ground/output_file.h"
 #include "apps/vit/outputs/result_writer.h"
 
 namespace vit::app {

@@ -12,12 +12,12 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/vit/inputs/read_rest.h"
-#include "apps/vit/options/usage_error.h"
+#include "apps/vit/ground/progress.h"
+#include "apps/vit/ground/read_rest.h"
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/ground/usage_error.h"
 #include "apps/vit/outputs/array_writer.h"
 #include "apps/vit/outputs/jsonl_writer.h"
-#include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/progress.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/vit/ground/output_file.h"
 #include "apps/vit/inputs/inputs.h"
-#include "apps/vit/outputs/output_file.h"
 #include "apps/vit/outputs/result_writer.h"
 #include "apps/vit/outputs/run_facts.h"
 #include "vit/image/image.h"

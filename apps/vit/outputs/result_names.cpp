@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/vit/options/usage_error.h"
+#include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "apps/vit/options/usage_error.h"
+#include "apps/vit/ground/usage_error.h"
 #include "apps/vit/outputs/array_writer.h"
 #include "apps/vit/outputs/jsonl_writer.h"
 #include "vit/base/check.h"

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "apps/vit/outputs/sha256.h"
-#include "apps/vit/outputs/text_format.h"
+#include "apps/vit/ground/sha256.h"
+#include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
 #include "vit/weights/checkpoint/config_json.h"
 

@@ -4,11 +4,11 @@
 #include <iostream>
 #include <system_error>
 
+#include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/output_file.h"
+#include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/clips.h"
 #include "apps/vit/inputs/video_frames.h"
-#include "apps/vit/options/usage_error.h"
-#include "apps/vit/outputs/output_file.h"
-#include "apps/vit/run/interrupt.h"
 
 namespace vit::app {
 namespace {

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/options.h"
-#include "apps/vit/run/progress.h"
 #include "vit/session.h"
 
 namespace vit::app {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "apps/vit/outputs/output_file.h"
-#include "apps/vit/outputs/text_format.h"
-#include "apps/vit/run/interrupt.h"
+#include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/output_file.h"
+#include "apps/vit/ground/text_format.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 

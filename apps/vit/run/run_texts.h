@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/outputs/result_writer.h"
-#include "apps/vit/run/progress.h"
 #include "vit/text_encoder.h"
 #include "vit/zero_shot.h"
 

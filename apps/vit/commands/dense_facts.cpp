@@ -1,0 +1,137 @@
+#include "apps/vit/commands/model_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <variant>
+
+#include "apps/vit/commands/flops.h"
+#include "vit/base/choices.h"
+
+namespace vit::app {
+namespace {
+
+using nlohmann::ordered_json;
+
+const char* name_of(ClassReadout readout) {
+  switch (readout) {
+    case ClassReadout::dropped: return "dropped";
+    case ClassReadout::projected: return "projected";
+    case ClassReadout::added: return "added";
+    case ClassReadout::concatenated: return "concatenated";
+  }
+  return "";
+}
+
+const char* name_of(MapFinish finish) {
+  switch (finish) {
+    case MapFinish::none: return "none";
+    case MapFinish::relu: return "relu";
+    case MapFinish::sigmoid: return "sigmoid";
+    case MapFinish::exponential: return "exponential";
+    case MapFinish::linear_bins: return "linear_bins";
+    case MapFinish::log_bins: return "log_bins";
+  }
+  return "";
+}
+
+const char* name_of(ImageResize rule) {
+  switch (rule) {
+    case ImageResize::bicubic: return "bicubic";
+    case ImageResize::bilinear: return "bilinear";
+    case ImageResize::bilinear_corners: return "bilinear, corners aligned";
+  }
+  return "";
+}
+
+/// The kind of a branch and the numbers that it alone has.
+struct LayersFacts {
+  ordered_json& out;
+
+  void operator()(const DptConfig& c) const {
+    out["kind"] = "dpt";
+    out["class_token"] = name_of(c.readout);
+    out["channels"] = c.channels;
+    out["features"] = c.features;
+    out["residual_batch_norm"] = c.residual_batch_norm;
+    out["fusion_size"] = c.fusion_size == FusionSize::next_map ? "next_map" : "doubled";
+    out["extra_channels"] = c.extra_channels;
+    if (c.layers == HeadLayersKind::convolutions) out["hidden"] = c.hidden;
+  }
+  void operator()(const LinearMapConfig& c) const {
+    out["kind"] = "linear";
+    out["class_token"] = name_of(c.readout);
+    out["enlarged"] = c.enlarged;
+    out["batch_norm"] = c.batch_norm;
+  }
+  void operator()(const MaskConfig& c) const {
+    out["kind"] = "masks";
+    out["queries"] = c.queries;
+    out["doublings"] = c.doublings;
+  }
+  void operator()(const HeatmapConfig& c) const {
+    const bool is_simple = c.decoder == HeatmapDecoder::simple;
+    out["kind"] = "heatmaps";
+    out["decoder"] = is_simple ? "simple" : "classic";
+    if (is_simple) out["enlarged"] = c.enlarged;
+    if (!is_simple) out["channels"] = c.channels;
+  }
+  void operator()(const BoxConfig& c) const {
+    out["kind"] = "boxes";
+    out["tokens"] = c.tokens == BoxTokens::registers ? "registers" : "patches";
+    out["times_class_token"] = c.times_class_token;
+    out["from_patch"] = c.from_patch;
+  }
+};
+
+ordered_json branch_json(const DenseBranch& branch) {
+  ordered_json out;
+  if (!branch.name.empty()) out["name"] = branch.name;
+  std::visit(LayersFacts{out}, branch.layers);
+  out["taps"] = branch.taps;
+  out["tap_norm"] = branch.tap_norm;
+  ordered_json& outputs = out["outputs"] = ordered_json::object();
+  for (const MapOutput& output : branch.outputs) {
+    std::string key = to_string(output.meaning);
+    std::ranges::replace(key, ' ', '_');
+    ordered_json& one = outputs[key] = {{"channels", output.channels}};
+    if (output.finish != MapFinish::none) one["finish"] = name_of(output.finish);
+    if (output.highest > 0.0f) one["range"] = {output.lowest, output.highest};
+    if (output.scale != 1.0f) one["scale"] = output.scale;
+  }
+  return out;
+}
+
+}  // namespace
+
+ordered_json dense_json(const CheckpointDescription& facts) {
+  const DenseConfig& config = *facts.dense;
+  std::size_t parameters = 0, tensors = 0;
+  for (const TensorUse& tensor : facts.report.tensors) {
+    if (!tensor.feeds.starts_with("dense.")) continue;
+    std::size_t count = 1;
+    for (const std::size_t size : tensor.shape) count *= size;
+    parameters += count;
+    ++tensors;
+  }
+  const GridSize grid = facts.config.native_grid();
+  ordered_json out;
+  out["family"] = config.family;
+  out["tensors"] = tensors;
+  out["parameters"] = parameters;
+  out["flops"] = {{"height", grid.rows * facts.config.patch_size},
+                  {"width", grid.columns * facts.config.patch_size},
+                  {"total", count_dense_flops(config, facts.config, grid)}};
+  if (config.find(MapMeaning::depth) != nullptr) out["depth_unit"] = to_string(config.depth_unit);
+  if (config.find(MapMeaning::boxes) != nullptr)
+    out["box_threshold"] = std::round(1e6 * double{config.box_threshold}) / 1e6;
+  out["to_image"] = name_of(config.to_image);
+  out["pads_pixels"] = config.pads_pixels;
+  out["labels"] = config.labels.size();
+  out["branches"] = ordered_json::array();
+  for (const DenseBranch& branch : config.branches) out["branches"].push_back(branch_json(branch));
+  return out;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,160 @@
+#include "apps/vit/commands/flops.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace vit::app {
+namespace {
+
+double real(std::size_t value) {
+  return static_cast<double>(value);
+}
+
+/// Average number of keys a token attends to with window attention.
+double keys_in_windows(GridSize grid, std::size_t window) {
+  double pairs = 0;
+  for (std::size_t top = 0; top < grid.rows; top += window) {
+    for (std::size_t left = 0; left < grid.columns; left += window) {
+      const double tokens =
+          real(std::min(window, grid.rows - top)) * real(std::min(window, grid.columns - left));
+      pairs += tokens * tokens;
+    }
+  }
+  return pairs / (real(grid.rows) * real(grid.columns));
+}
+
+/// FLOPs of a merger, and of those between blocks.
+double merger_flops(const ModelConfig& config, GridSize grid) {
+  const MergerConfig& m = config.merger;
+  if (m.size == 0) return 0;
+  const double cells = real((grid.rows + m.size - 1) / m.size) * real((grid.columns + m.size - 1) / m.size);
+  const double cell = real(m.cell_width(config.embed_dim)),
+               reduced = m.reduced_dim != 0 ? real(m.reduced_dim) : cell;
+  const double mlp = real(m.hidden_dim) * (m.gated ? 2 : 1);
+  double per_cell = real(m.reduced_dim) * cell + (m.middle ? reduced * reduced : 0) + reduced * mlp +
+                    real(m.hidden_dim) * real(m.out_dim);
+  per_cell += real(m.projection_dim) * (m.hidden_dim != 0 ? real(m.out_dim) : reduced);
+  per_cell += real(m.deepstack.size()) * real(m.hidden_dim) * (cell + real(m.out_dim));
+  return 2 * cells * per_cell;
+}
+
+/// Multiply-adds of the layers of a branch on patches and registers of width C.
+struct DenseProducts {
+  double patches, registers, width, patch_edge;
+
+  double operator()(const DptConfig& c, const DenseBranch& branch) const {
+    const double features = real(c.features), unit = 2 * 9 * features * features;
+    // the maps of the taps have 16, 4, 1 and a quarter of the patches, and those of fusion the same, from the
+    // deepest
+    constexpr double kSizes[] = {16, 4, 1, 0.25};
+    double sum = 0;
+    for (std::size_t k = 0; k < c.channels.size(); ++k) {
+      const double channels = real(c.channels[k]), size = kSizes[k] * patches;
+      if (c.readout == ClassReadout::projected) sum += patches * width * width;
+      sum += patches * width * channels;
+      if (k < 2) sum += size * channels * channels;
+      if (k == 3) sum += size * 9 * channels * channels;
+      sum += size * 9 * channels * features;
+      sum += size * (unit * (k + 1 < c.channels.size() ? 2 : 1) + features * features);
+    }
+    const double fused = 64 * patches;
+    double in = features;
+    if (c.extra_channels != 0) {
+      sum += fused * 9 * in * real(c.extra_channels);
+      in = real(c.extra_channels);
+    }
+    const double result = c.head_size == HeadSize::fused     ? fused
+                          : c.head_size == HeadSize::doubled ? 4 * fused
+                                                             : patches * patch_edge * patch_edge;
+    if (c.layers == HeadLayersKind::convolutions) sum += fused * 9 * in * in / 2;
+    if (c.layers == HeadLayersKind::classes) sum += fused * 9 * in * in;
+    for (const MapOutput& output : branch.outputs) {
+      const double outputs = real(output.channels), hidden = real(c.hidden);
+      if (c.layers == HeadLayersKind::convolutions) sum += result * (9 * in / 2 * hidden + hidden * outputs);
+      if (c.layers == HeadLayersKind::classes) sum += fused * in * outputs;
+      if (c.layers == HeadLayersKind::linear) sum += result * in * outputs;
+    }
+    return sum;
+  }
+  double operator()(const LinearMapConfig&, const DenseBranch& branch) const {
+    return patches * width * real(branch.taps.size()) * real(branch.outputs.front().channels);
+  }
+  double operator()(const MaskConfig& c, const DenseBranch& branch) const {
+    const double queries = real(c.queries);
+    double sum = queries * width * (3 * width + real(branch.outputs.back().channels)), size = patches;
+    for (std::size_t i = 0; i < c.doublings; ++i) {
+      sum += size * 4 * width * width;
+      size *= 4;
+      sum += size * 9 * width;
+    }
+    return sum + size * width * queries;
+  }
+  double operator()(const HeatmapConfig& c, const DenseBranch& branch) const {
+    const double keypoints = real(branch.outputs.front().channels), channels = real(c.channels);
+    if (c.decoder == HeatmapDecoder::simple)
+      return patches * real(c.enlarged * c.enlarged) * 9 * width * keypoints;
+    // of 4x4 places of a transposed convolution with stride 2 each output has 4
+    return patches * (4 * 4 * width * channels + 16 * (4 * channels * channels + channels * keypoints));
+  }
+  double operator()(const BoxConfig& c, const DenseBranch& branch) const {
+    double of_token = 0;
+    for (const MapOutput& output : branch.outputs) {
+      const bool is_linear =
+          output.meaning == MapMeaning::box_vectors || output.meaning == MapMeaning::box_terms;
+      of_token += width * (real(output.channels) + (is_linear ? 0 : 2 * width));
+    }
+    return (c.tokens == BoxTokens::patches ? patches : registers) * of_token;
+  }
+};
+
+}  // namespace
+
+double count_dense_flops(const DenseConfig& config, const ModelConfig& backbone, GridSize grid) {
+  const DenseProducts products{.patches = real(grid.rows) * real(grid.columns),
+                               .registers = real(backbone.num_register_tokens),
+                               .width = real(backbone.embed_dim),
+                               .patch_edge = real(backbone.patch_size)};
+  double sum = 0;
+  for (const DenseBranch& branch : config.branches)
+    sum += std::visit([&](const auto& layers) { return products(layers, branch); }, branch.layers);
+  return 2 * sum;
+}
+
+Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_leading) {
+  const double patches = real(grid.rows) * real(grid.columns), patch = real(config.patch_size);
+  const double tokens = real(config.num_prefix_tokens()) + patches;
+  const double width = real(config.embed_dim), depth = real(config.depth), hidden = real(config.mlp_dim);
+
+  Flops flops;
+  flops.patch_embed = 2 * patches * width * real(config.num_channels) * patch * patch;
+  // Rows that ask in the attention of all blocks together: queries, projected and sent through the MLP.
+  // tokens that enter late are more rows of the last blocks
+  const double late_blocks = config.num_late_tokens != 0 ? depth - real(config.late_block) : 0;
+  const double late = late_blocks * real(config.num_late_tokens);
+  const double rows = (depth - 1) * tokens + (num_leading > 0 ? real(num_leading) : tokens) + late;
+  const double heads = real(config.attention_dim());
+  flops.attention_linear = (depth * tokens + late) * 2 * width * 2 * heads + 2 * rows * width * 2 * heads;
+  const double global = config.window == 0 ? depth : real(config.global_blocks.size());
+  const double keys = config.window == 0 ? tokens : keys_in_windows(grid, config.window);
+  flops.attention = 2 * 2 * (rows - late) / depth * heads * (global * tokens + (depth - global) * keys);
+  const double both = tokens + real(config.num_late_tokens);
+  flops.attention += 2 * 2 * heads * late_blocks * (both * both - tokens * tokens);
+  flops.mlp = 2 * rows * width * hidden * (config.mlp == MlpKind::gated ? 3 : 2);
+  if (config.pooling == Pooling::attention) {
+    const double pool_hidden = real(config.attention_pool.mlp_dim);
+    flops.head += 2 * tokens * width * 2 * width;  // keys and values
+    flops.head += 2 * 2 * tokens * width;          // one query against all keys, and the sum
+    flops.head += 2 * 2 * width * width;           // query and output projection
+    flops.head += 2 * 2 * width * pool_hidden;
+  }
+  if (config.pooler) flops.head += 2 * width * width;
+  if (config.joint_depth == 0) flops.head += 2 * width * real(config.projection_dim);
+  flops.head += real(config.joint_depth) * tokens *
+                (2 * 4 * width * width + 4 * tokens * width + 2 * 3 * width * real(config.joint_mlp_dim));
+  flops.head += merger_flops(config, grid);
+  const double classifier_inputs = config.head_input == HeadInput::pooled ? width : 2 * width;
+  flops.head += 2 * classifier_inputs * real(config.num_classes);
+  return flops;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,95 @@
+#include "apps/vit/commands/model_facts.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "apps/vit/ground/flag_names.h"
+#include "vit/base/check.h"
+#include "vit/config/fields.h"
+
+namespace vit::app {
+
+CheckpointDescription load_model_facts(const CommonOptions& options) {
+  const ModelOptions& model_options = options.model_options;
+  CheckpointDescription facts = options.is_architecture_alone()
+                                    ? describe_architecture(model_options.architecture, model_options)
+                                    : describe_checkpoint(model_path(options), model_options);
+  if (facts.preprocess) {
+    facts.preprocess =
+        with_input_size(*facts.preprocess, options.session.input_size, facts.config.edge_multiple());
+  }
+  return facts;
+}
+
+std::optional<Preprocessor> find_preprocessor(const CommonOptions& options) {
+  const std::optional<PreprocessConfig> rules =
+      options.is_architecture_alone()
+          ? load_model_facts(options).preprocess
+          : find_preprocess_config(model_path(options), options.model_options, options.session.input_size);
+  if (!rules) return std::nullopt;
+  return Preprocessor(*rules);
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// The smallest decimal of a float32.
+ordered_json number(float value) {
+  return std::stod(text(value));
+}
+
+ordered_json to_json(const TextConfig& config) {
+  ordered_json out{{"vocabulary_size", config.vocabulary_size},
+                   {"context_length", config.context_length},
+                   {"width", config.width},
+                   {"depth", config.depth},
+                   {"num_heads", config.num_heads},
+                   {"mlp_dim", config.mlp_dim},
+                   {"positions", config.sinusoidal_positions ? "sinusoidal" : "learned"},
+                   {"norm_eps", number(config.norm_eps)},
+                   {"activation", std::string(internal::enum_name(config.activation))},
+                   {"qkv_bias", config.qkv_bias},
+                   {"mask", to_string(config.mask)},
+                   {"pooling", to_string(config.pooling)}};
+  if (config.pooling == TextPooling::end_token) out["end_token"] = config.end_token;
+  out["projection_dim"] = config.projection_dim;
+  out["embedding_dim"] = config.embedding_dim();
+  return out;
+}
+
+ordered_json to_json(const Tokenizer& tokenizer) {
+  return {{"class", tokenizer.name()},        {"library", to_string(tokenizer.library())},
+          {"cleaning", tokenizer.cleaning()}, {"vocabulary_size", tokenizer.vocabulary_size()},
+          {"padding", tokenizer.padding()},   {"padding_side", tokenizer.pads_left() ? "left" : "right"}};
+}
+
+}  // namespace
+
+std::optional<TextDescription> find_text_facts(const CommonOptions& options) {
+  if (options.is_architecture_alone()) return std::nullopt;
+  return describe_text_tower(model_path(options), text_options(options));
+}
+
+ordered_json to_json(const TextDescription& text) {
+  ordered_json out{{"architecture", text.config.architecture},
+                   {"family", text.config.family},
+                   {"library", text.config.library},
+                   {"stored_dtype", text.report.stored_dtype},
+                   {"parameters", text.report.num_parameters},
+                   {"config", to_json(text.config)},
+                   {"score", nullptr},
+                   {"tokenizer", nullptr}};
+  if (const std::optional<TextScore>& score = text.config.score)
+    out["score"] = {
+        {"kind", to_string(score->kind)}, {"scale", number(score->scale)}, {"bias", number(score->bias)}};
+  if (text.tokenizer) {
+    out["tokenizer"] = to_json(*text.tokenizer);
+  } else {
+    out["tokenizer_missing"] = with_flag_names(text.tokenizer_missing);
+  }
+  return out;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,34 @@
+// Replacement for builds without OpenCV.
+#include "apps/vit/outputs/drawing.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+[[noreturn]] void fail_without_opencv() {
+  fail(Where{"draw", ErrorKind::unsupported},
+       "this build of vit has no OpenCV: configure with -DVIT_OPENCV=ON (package libopencv-dev); --data "
+       "writes the "
+       "numbers without it");
+}
+
+}  // namespace
+
+void check_can_draw() {
+  fail_without_opencv();
+}
+Image draw_colors(TensorView<const float>, double, double, const Image*) {
+  fail_without_opencv();
+}
+Image draw_maps(const MapPicture&, const DrawOptions&) {
+  fail_without_opencv();
+}
+Image draw_matches(const SeenImage&, const SeenImage&, std::span<const MatchLine>,
+                   std::span<const std::string>, const DrawOptions&) {
+  fail_without_opencv();
+}
+Image draw_sheet(std::span<const Image>, std::span<const std::string>) {
+  fail_without_opencv();
+}
+
+}  // namespace vit::app

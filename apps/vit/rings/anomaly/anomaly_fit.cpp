@@ -1,0 +1,212 @@
+// vit anomaly fit: good images to a bank of patches.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/output_file.h"
+#include "apps/vit/ground/standard_streams.h"
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/ground/usage_error.h"
+#include "apps/vit/options/model_source.h"
+#include "apps/vit/outputs/result_writer.h"
+#include "apps/vit/rings/anomaly/anomaly.h"
+#include "apps/vit/run/run_images.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+/// The image turned clockwise by 90 degrees.
+Image quarter_turn(const Image& image) {
+  const std::size_t height = image.size().height, width = image.size().width;
+  Image out(width, height);
+  for (std::size_t y = 0; y < height; ++y) {
+    for (std::size_t x = 0; x < width; ++x)
+      std::copy_n(image.data() + 3 * (y * width + x), 3, out.data() + 3 * (x * height + (height - 1 - y)));
+  }
+  return out;
+}
+
+AnomalyOptions library_options(const AnomalyCommandOptions& options, const Model& model) {
+  AnomalyOptions out{.neighborhood = options.neighborhood,
+                     .coreset = options.coreset,
+                     .score = options.score,
+                     .foreground = options.foreground,
+                     .quantile = options.quantile,
+                     .threads = options.common.session.threads};
+  if (options.neighborhood % 2 == 0) fail_usage("--neighborhood must be odd");
+  const auto depth = static_cast<int>(model.config().depth);
+  for (const int layer : options.layers) {
+    if (layer < -depth || layer >= depth)
+      fail_usage(
+          text("--layer: the model has blocks 0 to ", depth - 1, " (or -1 to ", -depth, "), found ", layer));
+    out.layers.push_back(static_cast<std::size_t>(layer < 0 ? layer + depth : layer));
+  }
+  return out;
+}
+
+/// Images that the bank has by name are not added again.
+std::size_t remove_known(InputList& list, const AnomalyModel& bank) {
+  const std::set<std::string_view> known(bank.images().begin(), bank.images().end());
+  return std::erase_if(list.inputs, [&](const Input& input) { return known.contains(input.name); });
+}
+
+/// Runs the rotated forms of each image too.
+class Rotations {
+ public:
+  explicit Rotations(ImageRun& run, const CommonOptions& options) : session_(run.load(), options.session) {}
+
+  void add_to(AnomalyBuilder& builder, const Input& input) {
+    if (input.pixels) return;  // prepared pixels are what they are
+    Image image = decode_input(input, session_.preprocessor().decode_options());
+    for (int turn = 0; turn < 3; ++turn) {
+      image = quarter_turn(image);
+      session_.run(image, builder.request(), outputs_);
+      builder.add(outputs_[0], input.name);
+    }
+  }
+
+ private:
+  Session session_;
+  Outputs outputs_;
+};
+
+std::string percent(double share) {
+  char number[32];
+  std::snprintf(number, sizeof number, "%.4g %%", 100 * share);
+  return number;
+}
+
+std::string as_text(const AnomalyModel& bank, const fs::path& output) {
+  std::string out = text(bank.num_patches(), " of ", bank.num_patches_seen(), " patches of ",
+                         bank.images().size(), bank.images().size() == 1 ? " good image" : " good images");
+  if (bank.threshold()) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.6g", static_cast<double>(*bank.threshold()));
+    out += text(", threshold ", number);
+    if (bank.confidence() > 0)
+      out += text(" (", percent(bank.options().quantile), " of good images are below it with ",
+                  percent(bank.confidence()), " confidence)");
+  }
+  return out + ": " + printable(output.string()) + "\n";
+}
+
+std::string as_json(const AnomalyModel& bank, std::size_t num_failed) {
+  ordered_json out{{"images", bank.images().size()},
+                   {"patches_seen", bank.num_patches_seen()},
+                   {"patches", bank.num_patches()},
+                   {"features", bank.num_features()},
+                   {"score", to_string(bank.options().score)},
+                   {"threshold", nullptr},
+                   {"quantile", bank.options().quantile},
+                   {"confidence", bank.confidence()},
+                   {"held_out", bank.held_out_scores().size()},
+                   {"failed", num_failed}};
+  if (bank.threshold()) {  // in the digits that scores have
+    std::string digits;
+    append_json_float(digits, *bank.threshold());
+    out["threshold"] = ordered_json::parse(digits);
+  }
+  return out.dump() + "\n";
+}
+
+/// The share of an image of this size that the model does not see.
+double unseen_share(const Preprocessor& preprocessor, ImageSize size) {
+  const SourceMap map = preprocessor.source_map(size);
+  const ImageSize seen = preprocessor.output_size(size);
+  const auto covered = [](double start, double length, double edge) {
+    return (std::min(start + length, edge) - std::max(start, 0.0)) / edge;
+  };
+  return 1 -
+         covered(map.left, map.x_step * static_cast<double>(seen.width), static_cast<double>(size.width)) *
+             covered(map.top, map.y_step * static_cast<double>(seen.height),
+                     static_cast<double>(size.height));
+}
+
+class Fitting : public ImageWork {
+ public:
+  explicit Fitting(AnomalyCommandOptions& options) : options_(options) {
+    std::error_code error;
+    if (fs::exists(options.output, error)) existing_ = load_bank(options.output, options.common);
+  }
+
+  InputList list() {
+    InputList list = list_inputs(options_.inputs, std::cin);
+    if (!existing_) return list;
+    if (const std::size_t num_known = remove_known(list, *existing_); num_known != 0)
+      list.notes.push_back({"", text("images that the bank has already are left out: ", num_known)});
+    return list;
+  }
+
+  std::optional<Request> load(ImageRun& run) override {
+    const Model& model = *run.load();
+    const InputSize& size = options_.common.session.input_size;
+    const int threads = options_.common.session.threads;
+    builder_ = existing_ ? AnomalyBuilder::resume(model, size, *std::exchange(existing_, {}), threads)
+                         : AnomalyBuilder(model, size, library_options(options_, model));
+    if (options_.rotations) rotations_.emplace(run, options_.common);
+    return builder_->request();
+  }
+
+  std::string add(ImageRun& run, const StreamedImage& image) override {
+    const Input& input = run.inputs()[image.index];
+    return failure_of([&] {
+      builder_->add(*image.outputs, input.name);
+      if (rotations_) rotations_->add_to(*builder_, input);
+      if (!input.pixels) unseen_ = std::max(unseen_, unseen_share(run.preprocessor(), image.size));
+    });
+  }
+
+  int finish(ImageRun& run) override {
+    run.progress().finish("");
+    const bool has_only_bad = builder_->num_images() == 0 && run.progress().num_failed() > 0;
+    if (interrupted() || has_only_bad) return 0;
+    VIT_CHECK(builder_->num_images() > 0, "anomaly fit", options_.inputs.front(), ": no good image");
+    if (unseen_ > 0.02 && !options_.common.quiet)
+      print_failure("", text("the crop leaves out up to ", percent(unseen_),
+                             " of an image, where no defect is found; --size native keeps all of it"));
+    release_interrupts();  // nothing is lost until the bank is written
+    AnomalyModel bank = builder_->build();
+    bank.set_source(model_source(options_.common));
+    if (options_.threshold) bank.set_threshold(static_cast<float>(*options_.threshold));
+    hold_interrupts();
+    bank.save(options_.output);
+    if (!bank.threshold())
+      print_failure("",
+                    "one good image: none is left to hold out, so the bank has no threshold; give "
+                    "--threshold or more images");
+    print_result(options_.format == PrintFormat::json ? as_json(bank, run.progress().num_failed())
+                                                      : as_text(bank, options_.output));
+    return 0;
+  }
+
+ private:
+  AnomalyCommandOptions& options_;
+  std::optional<AnomalyModel> existing_;  // until it is in the builder
+  std::optional<AnomalyBuilder> builder_;
+  std::optional<Rotations> rotations_;
+  double unseen_ = 0;  // the largest share of an image outside the crop
+};
+
+}  // namespace
+
+int fit_anomalies(AnomalyCommandOptions& options) {
+  constexpr std::array kBankFormats{ResultFormat::safetensors};
+  result_format(options.output, kBankFormats);
+  Fitting work(options);
+  return run_images({.name = "anomaly fit",
+                     .common = options.common,
+                     .list = [&] { return work.list(); },
+                     .files = {options.output}},
+                    work);
+}
+
+}  // namespace vit::app

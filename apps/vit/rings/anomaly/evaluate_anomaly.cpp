@@ -1,0 +1,207 @@
+#include "apps/vit/commands/measures.h"
+
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/standard_streams.h"
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/inputs/inputs.h"
+#include "apps/vit/rings/anomaly/anomaly.h"
+#include "apps/vit/run/run_images.h"
+#include "vit/analysis/detection.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* kGood = "good";
+constexpr double kProLimit = 0.3;  // as Bergmann et al. 2021
+constexpr double kSigma = 4.0;     // of maps, as in `vit anomaly score`
+
+/// Images of a test set; kinds[i] is the folder of image i.
+struct TestSet {
+  InputList list;
+  std::vector<std::string> kinds;
+  fs::path masks;  // ground_truth/, if it exists
+
+  /// The mask of an image of a defect: NAME_mask.png or NAME.png. Throws Error if neither is there.
+  fs::path mask_of(const Input& image, const std::string& kind) const {
+    const fs::path folder = masks / kind;
+    const std::string stem = fs::path(image.path).stem().string();
+    std::error_code error;
+    for (const char* ending : {"_mask.png", ".png"}) {
+      if (fs::exists(folder / (stem + ending), error)) return folder / (stem + ending);
+    }
+    fail(Where("evaluate", ErrorKind::io), (folder / (stem + "_mask.png")).string(), ": no such mask");
+  }
+};
+
+TestSet read_test_set(const fs::path& folder) {
+  std::error_code error;
+  const fs::path root = fs::is_directory(folder / "test", error) ? folder / "test" : folder;
+  TestSet set;
+  for (const fs::path& kind : class_folders(root, "evaluate")) {
+    for (const std::string& image : images_below(kind, set.list)) {
+      set.list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
+      set.kinds.push_back(kind.filename().string());
+    }
+  }
+  const fs::path masks = fs::absolute(root).lexically_normal().parent_path();
+  const fs::path sibling = (root.filename().empty() ? masks.parent_path() : masks) / "ground_truth";
+  if (fs::is_directory(sibling, error)) set.masks = sibling;
+  return set;
+}
+
+Tensor<std::uint8_t> read_mask(const fs::path& path, ImageSize size) {
+  const Image mask = decode_file(path);
+  VIT_CHECK(mask.size() == size, Where("evaluate", ErrorKind::mismatch), path.string(), ": a mask of ",
+            mask.width(), " x ", mask.height(), " pixels for an image of ", size.width, " x ", size.height);
+  Tensor<std::uint8_t> out(Shape{size.height, size.width});
+  for (std::size_t i = 0; i < out.num_elements(); ++i) out.data()[i] = mask.data()[3 * i];
+  return out;
+}
+
+/// The results so far.
+struct Scores {
+  std::vector<float> scores;
+  std::vector<std::uint8_t> is_defective;
+  std::vector<std::string> kinds;
+  PixelScores pixels;
+
+  ordered_json kinds_json(std::optional<float> threshold) const {
+    std::map<std::string, std::vector<float>> by_kind;
+    for (std::size_t i = 0; i < scores.size(); ++i) by_kind[kinds[i]].push_back(scores[i]);
+    ordered_json out = ordered_json::array();
+    for (const auto& [kind, values] : by_kind) {
+      ordered_json row{
+          {"kind", kind}, {"images", values.size()}, {"above_threshold", nullptr}, {"image_auroc", nullptr}};
+      if (threshold)
+        row["above_threshold"] =
+            std::ranges::count_if(values, [&](float score) { return score > *threshold; });
+      if (kind != kGood && by_kind.contains(kGood)) {
+        std::vector<float> both = by_kind.at(kGood);
+        std::vector<std::uint8_t> labels(both.size(), 0);
+        both.insert(both.end(), values.begin(), values.end());
+        labels.resize(both.size(), 1);
+        row["image_auroc"] = roc_auc(both, labels);
+      }
+      out.push_back(std::move(row));
+    }
+    return out;
+  }
+};
+
+std::string separation_as_text(const ordered_json& result) {
+  const auto number = [](const ordered_json& value) {
+    char digits[32] = "-";
+    if (value.is_number()) std::snprintf(digits, sizeof digits, "%.4f", value.get<double>());
+    return std::string(digits);
+  };
+  std::string out = "image AUROC " + number(result["image_auroc"]) + ", pixel AUROC " +
+                    number(result["pixel_auroc"]) + ", PRO " + number(result["pro"]) +
+                    text(" of ", result["images"].get<std::size_t>(), " images, ",
+                         result["failed"].get<std::size_t>(), " failed\n");
+  for (const ordered_json& row : result["kinds"]) {
+    out += "  " + number(row["image_auroc"]) + text("  ", row["images"].get<std::size_t>(), " images");
+    if (!row["above_threshold"].is_null())
+      out += text(", ", row["above_threshold"].get<std::size_t>(), " above the threshold");
+    out += "  " + printable(row["kind"].get<std::string>()) + "\n";
+  }
+  return out;
+}
+
+ordered_json json_of(Scores& found, const AnomalyEvaluation& evaluation, const AnomalyModel& bank,
+                     const Progress& progress) {
+  const auto num_defective = std::ranges::count(found.is_defective, 1);
+  const double limit = evaluation.limit.value_or(kProLimit);
+  VIT_CHECK(num_defective > 0 && static_cast<std::size_t>(num_defective) < found.scores.size(), "evaluate",
+            evaluation.folder.string(),
+            ": images in good/ and in at least one folder of a defect are required, found ",
+            found.scores.size() - static_cast<std::size_t>(num_defective), " and ", num_defective);
+  ordered_json result{{"images", found.scores.size()},
+                      {"defective", num_defective},
+                      {"image_auroc", roc_auc(found.scores, found.is_defective)},
+                      {"pixel_auroc", nullptr},
+                      {"pro", nullptr},
+                      {"pro_limit", limit},
+                      {"failed", progress.num_failed()},
+                      {"seconds", progress.seconds()},
+                      {"kinds", found.kinds_json(bank.threshold())}};
+  if (found.pixels.num_regions() > 0) {
+    result["pixel_auroc"] = found.pixels.roc_auc();
+    result["pro"] = found.pixels.per_region_overlap(limit);
+  }
+  return result;
+}
+
+class AnomalyScoring : public ImageWork {
+ public:
+  AnomalyScoring(const AnomalyEvaluation& evaluation, CommonOptions& common)
+      : evaluation_(evaluation),
+        threads_(common.session.threads),
+        bank_(load_bank(evaluation.bank, common)),
+        set_(read_test_set(evaluation.folder)) {}
+
+  InputList take_list() { return std::move(set_.list); }
+  const std::filesystem::path& masks() const { return set_.masks; }
+
+  std::optional<Request> load(ImageRun& run) override { return bank_.request(*run.load()); }
+
+  std::string add(ImageRun& run, const StreamedImage& image) override {
+    return failure_of([&] {
+      const AnomalyResult result = bank_.score(*image.outputs, threads_);
+      const bool is_defective = set_.kinds[image.index] != kGood;
+      if (!set_.masks.empty()) {
+        const Tensor<float> map =
+            anomaly_map(result.distances, image.size, run.preprocessor().source_map(image.size),
+                        run.model().config().patch_size, kSigma);
+        Tensor<std::uint8_t> mask;
+        if (is_defective)
+          mask = read_mask(set_.mask_of(run.inputs()[image.index], set_.kinds[image.index]), image.size);
+        found_.pixels.add(map, mask);
+      }
+      found_.scores.push_back(result.score);
+      found_.is_defective.push_back(is_defective);
+      found_.kinds.push_back(set_.kinds[image.index]);
+    });
+  }
+
+  int finish(ImageRun& run) override {
+    run.progress().finish("");
+    if (interrupted()) return 0;
+    const ordered_json result = json_of(found_, evaluation_, bank_, run.progress());
+    print_result(evaluation_.as_json
+                     ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
+                     : separation_as_text(result));
+    return 0;
+  }
+
+ private:
+  const AnomalyEvaluation& evaluation_;
+  const int threads_;
+  const AnomalyModel bank_;
+  TestSet set_;
+  Scores found_;
+};
+
+}  // namespace
+
+int evaluate_anomaly(const AnomalyEvaluation& evaluation, CommonOptions common) {
+  AnomalyScoring work(evaluation, common);
+  return run_images({.name = "evaluate",
+                     .common = common,
+                     .list = [&] { return work.take_list(); },
+                     .reads = {evaluation.bank, work.masks()}},
+                    work);
+}
+
+}  // namespace vit::app

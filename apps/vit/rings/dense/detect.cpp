@@ -1,0 +1,260 @@
+// vit detect: boxes of what is in images, of the classes of the model or of words.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/classes/labels.h"
+#include "apps/vit/commands/command.h"
+#include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/ground/usage_error.h"
+#include "apps/vit/inputs/texts.h"
+#include "apps/vit/outputs/map_files.h"
+#include "apps/vit/outputs/png_file.h"
+#include "apps/vit/rings/dense/dense_run.h"
+#include "apps/vit/rings/dense/draw_shapes.h"
+#include "apps/vit/rings/dense/draw_text.h"
+#include "apps/vit/run/run_texts.h"
+#include "vit/base/check.h"
+#include "vit/boxes.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kFooter =
+    "Boxes are [x0, y0, x1, y1] in pixels from the upper left corner, in the order of the model, those with "
+    "a "
+    "score above\n"
+    "--threshold. The output is one file of arrays, .safetensors or .npz: for input I boxes.I (n, 4), "
+    "scores.I "
+    "(n) and\n"
+    "classes.I (n) int32; with --raw boxes.I (N, 4) as center, width and height from 0 to 1, logits.I (N, "
+    "classes; of\n"
+    "models with classes of their own, no object at the end), objectness.I (N) where there is one. Or "
+    "FOLDER/, "
+    "with files\n"
+    "for each image:\n"
+    "  color  NAME_color.png, the image with frames, names and scores\n"
+    "  coco   NAME.json, a list of image_id, category_id, bbox [x, y, width, height] and score\n"
+    "Examples:\n"
+    "  vit detect --model yolos-tiny street.jpg\n"
+    "  vit detect --model owlv2-base-patch16-ensemble --classes \"a cat, a remote control\" sofa.jpg\n"
+    "  vit detect --model yolos-tiny photos/ --output boxes/ --format color,json > boxes.jsonl";
+
+constexpr const char* kDetectFormatHelp =
+    "Files of FOLDER/: color (default) and coco; and json or text for the lines, which are json with arrays";
+constexpr MapFormat kDetectFormats[]{{"color", "_color.png"}, {"coco", ".json"}};
+
+struct DetectOptions {
+  DenseRunOptions run;
+  std::filesystem::path labels;
+  ClassNames texts;
+  TemplateOptions templates;
+  std::optional<float> threshold;
+};
+
+std::string line_of(const std::string& file, std::span<const Detection> found, bool json) {
+  if (!json) {
+    std::string out = printable(file) + "\n";
+    for (const Detection& d : found) {
+      char numbers[160];
+      std::snprintf(numbers, sizeof numbers, "  %6.2f %%  %9.1f %9.1f %9.1f %9.1f  ",
+                    100.0 * static_cast<double>(d.score), d.box.x0, d.box.y0, d.box.x1, d.box.y1);
+      out += numbers + printable(d.label) + "\n";
+    }
+    return out;
+  }
+  std::string out = "{\"file\": ";
+  append_json_string(out, file);
+  out += ", \"boxes\": [";
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Detection& d = found[i];
+    out += text(i > 0 ? ", " : "", "{\"index\": ", d.index, ", \"label\": ");
+    append_json_string(out, d.label);
+    out += ", \"score\": ";
+    append_json_float(out, d.score);
+    out += ", \"box\": ";
+    append_json_box(out, d.box);
+    out += "}";
+  }
+  return out + "]}\n";
+}
+
+std::string coco_of(const std::string& file, std::span<const Detection> found) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Detection& d = found[i];
+    out += i > 0 ? ",\n {\"image_id\": " : "\n {\"image_id\": ";
+    append_json_string(out, file);
+    out += text(", \"category_id\": ", d.index, ", \"category\": ");
+    append_json_string(out, d.label);
+    out += ", \"bbox\": [";
+    for (const double value : {d.box.x0, d.box.y0, d.box.x1 - d.box.x0, d.box.y1 - d.box.y0}) {
+      if (out.back() != '[') out += ", ";
+      append_json_float(out, static_cast<float>(value));
+    }
+    out += "], \"score\": ";
+    append_json_float(out, d.score);
+    out += "}";
+  }
+  return out + "\n]\n";
+}
+
+std::vector<NamedArray> arrays_of(std::span<const Detection> found) {
+  NamedArray boxes = NamedArray::of_rows("boxes", {found.size(), 4}),
+             scores = NamedArray::of_rows("scores", {found.size()});
+  NamedArray classes = NamedArray::of_rows("classes", {found.size()}, internal::Dtype::i32);
+  for (const Detection& d : found) {
+    for (const double edge : {d.box.x0, d.box.y0, d.box.x1, d.box.y1}) boxes.push(static_cast<float>(edge));
+    scores.push(d.score);
+    classes.push(static_cast<std::int32_t>(d.index));
+  }
+  return {std::move(boxes), std::move(scores), std::move(classes)};
+}
+
+std::vector<NamedArray> raw_arrays_of(const ImageOutputs& outputs, const DenseConfig& config,
+                                      const BoxClasses& classes, int threads) {
+  std::vector<NamedArray> arrays;
+  arrays.push_back(NamedArray::of("boxes", outputs.map(MapMeaning::boxes)[0]));
+  const Tensor<float> logits = classes.logits(outputs, threads);
+  arrays.push_back(NamedArray::of("logits", logits.view()));
+  if (config.find(MapMeaning::objectness) != nullptr) {
+    arrays.push_back(NamedArray::of("objectness", outputs.map(MapMeaning::objectness)[0]));
+    arrays.back().shape.pop_back();
+  }
+  return arrays;
+}
+
+/// What boxes are held against: texts, or the classes of the model. Nothing after an interrupt.
+std::optional<BoxClasses> load_box_classes(const DetectOptions& options, const Model& model) {
+  const bool takes_texts = model.dense_config()->find(MapMeaning::box_vectors) != nullptr;
+  const CommonOptions& common = options.run.common;
+  if (!takes_texts) {
+    if (options.texts.are_given() || options.templates.are_given())
+      fail_usage("--classes: this model has classes of its own; words go with OWL-ViT and OWLv2");
+    ModelConfig classes;  // as labels know them
+    classes.num_classes = model.dense_config()->find(MapMeaning::box_classes)->channels - 1;
+    classes.labels = model.dense_config()->labels;
+    return BoxClasses(model, Labels(classes, options.labels).names());
+  }
+  if (!options.texts.are_given())
+    fail_usage("this model finds what words say; name them with --classes or --classes-file");
+  if (!options.labels.empty()) fail_usage("--labels: the classes of --classes are called by their names");
+  if (options.texts.file.extension() == ".safetensors") {
+    if (options.templates.are_given())
+      fail_usage("--template: the vectors of ", options.texts.file.string(),
+                 " are ready, templates came before");
+    return BoxClasses(model, load_class_vectors(options.texts.file));
+  }
+  std::vector<std::string> names = read_class_names(options.texts),
+                           templates = read_templates(options.templates);
+  if (templates.empty()) templates.emplace_back(kPlainTemplate);
+  TextEncoder encoder(load_text_tower(common), {.threads = common.session.threads});
+  std::optional<ClassVectors> vectors = encode_classes(encoder, std::move(names), templates, common);
+  if (!vectors) return std::nullopt;
+  return BoxClasses(model, std::move(*vectors));
+}
+
+/// The state of a run.
+class DetectRun {
+ public:
+  explicit DetectRun(const DetectOptions& options)
+      : options_(options),
+        run_({.name = "detect",
+              .options = options.run,
+              .formats = kDetectFormats,
+              .fallback = {"color"},
+              .needed = MapMeaning::boxes,
+              .reads = {options.labels, options.texts.file, options.templates.file}}),
+        json_(options.run.has_word("json") || options.run.writes_arrays()) {}
+
+  int run() {
+    return run_.run([&] { return prepare(); },
+                    [&](const StreamedImage& image, const Input& input) { return add(image, input); });
+  }
+
+ private:
+  bool prepare() {
+    classes_ = load_box_classes(options_, run_.model());
+    if (!classes_) return false;
+    run_.note("threshold", text(options_.threshold.value_or(classes_->threshold())));
+    std::string labels;
+    for (const std::string& label : classes_->labels()) labels += label + "\n";
+    run_.note("classes", labels);
+    return true;
+  }
+
+  DenseRun::Line add(const StreamedImage& image, const Input& input) {
+    for (const MapMeaning meaning : {MapMeaning::boxes, MapMeaning::box_classes, MapMeaning::box_vectors}) {
+      if (run_.config().find(meaning) != nullptr && !are_finite(image.outputs->map(meaning).flat()))
+        return {"", "the boxes are not finite; damaged pixels or weights?"};
+    }
+    const std::vector<Detection> found =
+        classes_->detect(*image.outputs, image.size, options_.threshold, run_.threads());
+    if (run_.writes_arrays())
+      run_.add_arrays(image.index, options_.run.raw ? raw_arrays_of(*image.outputs, run_.config(), *classes_,
+                                                                    run_.threads())
+                                                    : arrays_of(found));
+    if (run_.writes("coco")) write_text(run_.path_of(image.index, "coco"), coco_of(input.name, found));
+    if (run_.writes("color") || run_.has_page()) draw(image, input, found);
+    return {line_of(input.name, found, json_), ""};
+  }
+
+  void draw(const StreamedImage& image, const Input& input, std::span<const Detection> found) {
+    Image picture = run_.picture_of(input, image.size);
+    for (const Detection& d : found) draw_frame(picture, d.box, voc_color(d.index + 1));
+    for (const Detection& d : found) {
+      char score[16];
+      std::snprintf(score, sizeof score, " %.2f", static_cast<double>(d.score));
+      draw_name(picture, d.box, d.label + score, voc_color(d.index + 1));
+    }
+    if (run_.writes("color")) write_png(run_.path_of(image.index, "color"), picture);
+    if (!run_.has_page()) return;
+    PageItem item = named_item(input.name);
+    item.note = text(image.size.width, " x ", image.size.height);
+    for (const Detection& d : found) item.labels.push_back({.name = d.label, .score = d.score});
+    run_.add_to_page(input, std::move(item), picture);
+  }
+
+  const DetectOptions& options_;
+  DenseRun run_;
+  bool json_;
+  std::optional<BoxClasses> classes_;
+};
+
+}  // namespace
+
+Command detect_command() {
+  const auto options = std::make_shared<DetectOptions>();
+  Command command{
+      .name = "detect",
+      .summary = "Boxes of what is in images, of a model's classes or of words",
+      .footer = kFooter,
+      .options =
+          {{.name = "--classes",
+            .type_name = "LIST",
+            .help = "What to look for in your own words, separated by commas, for OWL-ViT and OWLv2",
+            .target = text_target(options->texts.list)},
+           {.name = "--classes-file",
+            .type_name = "FILE",
+            .help = "The same in the forms of --labels, or .safetensors: vectors that vit embed --text-file "
+                    "wrote",
+            .target = text_target(options->texts.file)},
+           labels_option(options->labels),
+           {.name = "--threshold",
+            .type_name = "P",
+            .help = "Boxes with a score above P; default: that of the model's library (OWL 0.1, YOLOS 0.5)",
+            .target = parsed_target(
+                options->threshold,
+                [](const std::string& value) { return static_cast<float>(parse_real(value, 0.0, 1.0)); })}},
+      .run = [options] { return DetectRun(*options).run(); }};
+  add_template_options(command.options, options->templates);
+  add_dense_run_options(command.options, options->run, kDetectFormats, kDetectFormatHelp);
+  return command;
+}
+
+}  // namespace vit::app

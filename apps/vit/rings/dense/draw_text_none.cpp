@@ -1,0 +1,7 @@
+#include "apps/vit/rings/dense/draw_text.h"
+
+namespace vit::app {
+
+void draw_name(Image&, const Box&, const std::string&, const Color&) {}
+
+}  // namespace vit::app

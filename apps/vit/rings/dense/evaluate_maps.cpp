@@ -1,0 +1,148 @@
+// vit evaluate --task: the options, and the run that both tasks share.
+#include <array>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/standard_streams.h"
+#include "apps/vit/ground/usage_error.h"
+#include "apps/vit/inputs/inputs.h"
+#include "apps/vit/outputs/result_names.h"
+#include "apps/vit/rings/dense/map_comparison.h"
+#include "apps/vit/run/run_images.h"
+
+namespace vit::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* kGroup = "Maps";
+
+constexpr Named<MapTask> kTasks[]{{"depth", MapTask::depth}, {"segment", MapTask::segment}};
+constexpr Named<AlignChoice> kAligns[]{{"auto", AlignChoice::automatic},
+                                       {"none", AlignChoice::none},
+                                       {"median", AlignChoice::median},
+                                       {"affine", AlignChoice::affine}};
+
+std::array<float, 2> parse_limits(const std::string& value) {
+  const std::size_t comma = value.find(',');
+  if (comma == std::string::npos) fail_value("MIN,MAX in metres", value);
+  const double low = parse_real(value.substr(0, comma), 0.0, 1e9);
+  const double high = parse_real(value.substr(comma + 1), 0.0, 1e9);
+  if (low >= high) fail_value("MIN,MAX in metres with MIN below MAX", value);
+  return {static_cast<float>(low), static_cast<float>(high)};
+}
+
+class MapRun : public ImageWork {
+ public:
+  MapRun(const MapEvaluation& evaluation, int threads) : evaluation_(evaluation), threads_(threads) {}
+
+  std::optional<Request> load(ImageRun& run) override {
+    names_ = result_names(run.inputs());
+    const auto compare = evaluation_.task == MapTask::depth ? compare_depth : compare_segments;
+    comparison_ = compare(evaluation_, *run.load(), threads_);
+    Request request;
+    request.set_maps();
+    return request;
+  }
+
+  std::string add(ImageRun& run, const StreamedImage& image) override {
+    return failure_of([&] {
+      comparison_->add(image, names_[image.index], run.preprocessor());
+      ++num_images_;
+    });
+  }
+
+  int finish(ImageRun& run) override {
+    run.progress().finish("");
+    if (interrupted()) return 0;
+    VIT_CHECK(num_images_ > 0, "evaluate", evaluation_.folder.string(), ": no image could be evaluated");
+    ordered_json result = comparison_->result(num_images_);
+    result["failed"] = run.progress().num_failed();
+    result["seconds"] = run.progress().seconds();
+    print_result(evaluation_.as_json
+                     ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
+                     : comparison_->as_text(result));
+    return 0;
+  }
+
+ private:
+  const MapEvaluation& evaluation_;
+  const int threads_;
+  std::vector<fs::path> names_;
+  std::unique_ptr<MapComparison> comparison_;
+  std::size_t num_images_ = 0;  // that were compared
+};
+
+}  // namespace
+
+void add_map_options(std::vector<Option>& list, MapEvaluation& evaluation) {
+  list.push_back(
+      {.name = "--task",
+       .type_name = "TASK",
+       .help = "depth (AbsRel, delta1, RMSE) or segment (mIoU, or PQ): compare maps of the images below "
+               "FOLDER with --truth",
+       .target = choice_target(evaluation.task, kTasks),
+       .group = kGroup});
+  list.push_back(
+      {.name = "--truth",
+       .type_name = "PATH",
+       .help = "A folder of maps named as the images: depths as .npy, .pfm or PNG of 16 bits, classes as "
+               "PNG; or COCO's panoptic annotations, a .json file",
+       .target = text_target(evaluation.truth),
+       .group = kGroup});
+  list.push_back({.name = "--truth-scale",
+                  .type_name = "N",
+                  .help = "Numbers of integers that are a metre: 256 of KITTI",
+                  .target = parsed_target(
+                      evaluation.truth_scale,
+                      [](const std::string& value) { return parse_real(value, 1e-6, 1e9); }, "1000"),
+                  .group = kGroup});
+  list.push_back({.name = "--depth-limits",
+                  .type_name = "MIN,MAX",
+                  .help = "Depths of the truth that count, in metres",
+                  .target = parsed_target(evaluation.limits, parse_limits),
+                  .group = kGroup});
+  list.push_back(
+      {.name = "--align",
+       .type_name = "RULE",
+       .help = "What is fitted to each image's truth first: none, median (a factor), affine (factor and "
+               "offset; of inverse depth where the model gives that); auto: none for metres, else affine",
+       .target = choice_target(evaluation.align, kAligns),
+       .group = kGroup});
+  list.push_back(
+      {.name = "--ignore-index",
+       .type_name = "N",
+       .help = "Number of pixels without a class",
+       .target = parsed_target(
+           evaluation.ignored,
+           [](const std::string& value) { return parse_integer(value, 0, (1u << 24) - 1); }, "255"),
+       .group = kGroup});
+  list.push_back({.name = "--reduce-labels",
+                  .type_name = "",
+                  .help = "Numbers of classes count from 1, and 0 is none, as ADE20K has them",
+                  .flag = &evaluation.reduce,
+                  .group = kGroup});
+}
+
+int evaluate_maps(const MapEvaluation& evaluation, CommonOptions common) {
+  if (evaluation.truth.empty()) fail_usage("--task needs --truth, the maps to compare with");
+  const bool depth = evaluation.task == MapTask::depth;
+  if (depth && (evaluation.ignored || evaluation.reduce))
+    fail_usage("--ignore-index and --reduce-labels are for --task segment");
+  if (!depth && (evaluation.truth_scale || evaluation.limits || evaluation.align != AlignChoice::automatic))
+    fail_usage("--truth-scale, --depth-limits and --align are for --task depth");
+  MapRun work(evaluation, common.session.threads);
+  const std::vector<std::string> folder{evaluation.folder.string()};
+  std::istringstream none;
+  return run_images({.name = "evaluate",
+                     .common = common,
+                     .list = [&] { return list_inputs(folder, none); },
+                     .reads = {evaluation.truth, common.model_options.dense.head}},
+                    work);
+}
+
+}  // namespace vit::app

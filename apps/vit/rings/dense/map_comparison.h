@@ -1,0 +1,39 @@
+// What vit evaluate --task compares: the maps that a model gives with those of a data set.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/vit/commands/measures.h"
+#include "vit/base/check.h"
+#include "vit/session.h"
+
+namespace vit::app {
+
+inline constexpr internal::Where kMapMismatch{"evaluate", ErrorKind::mismatch};
+
+/// Compares the maps of one image after the other.
+class MapComparison {
+ public:
+  virtual ~MapComparison() = default;
+
+  /// Compares the maps of an image with its truth, which has this name. Throws Error where that is missing
+  /// or unusable, and the image does not count.
+  virtual void add(const StreamedImage& image, const std::filesystem::path& name,
+                   const Preprocessor& preprocessor) = 0;
+  /// The measures of all images that were added, `num_images` > 0.
+  virtual nlohmann::ordered_json result(std::size_t num_images) const = 0;
+  /// A result for people to read.
+  virtual std::string as_text(const nlohmann::ordered_json& result) const = 0;
+};
+
+/// Both throw Error for a model without such a head. `evaluation` and `model` must outlive the comparison.
+std::unique_ptr<MapComparison> compare_depth(const MapEvaluation& evaluation, const Model& model,
+                                             int threads);
+std::unique_ptr<MapComparison> compare_segments(const MapEvaluation& evaluation, const Model& model,
+                                                int threads);
+
+}  // namespace vit::app

@@ -1,0 +1,230 @@
+#include "apps/vit/rings/dense/truth_maps.h"
+
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csetjmp>
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "apps/vit/ground/read_rest.h"
+#include "apps/vit/inputs/npy.h"
+#include "vit/base/check.h"
+#include "vit/base/checked.h"
+
+namespace vit::app {
+using namespace internal;
+namespace fs = std::filesystem;
+namespace {
+
+constexpr Where kWhere{"evaluate", ErrorKind::format};
+constexpr std::uint32_t kMostEdge = 1u << 16;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  VIT_CHECK(file.is_open(), kWhere.with(ErrorKind::io), path.string(), ": cannot be opened");
+  return read_rest(file, path);
+}
+
+Shape checked_shape(std::size_t height, std::size_t width, const fs::path& path) {
+  VIT_CHECK(height != 0 && width != 0 && height <= kMostEdge && width <= kMostEdge &&
+                checked_mul(height, width, kWhere) <= kMaxImagePixels,
+            kWhere, path.string(), ": a map of ", height, " x ", width);
+  return {height, width};
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// PNG
+
+struct PngSource {
+  std::string_view rest;
+  std::string message{};
+  std::jmp_buf on_error;
+};
+
+void read_png(png_structp png, png_bytep to, std::size_t count) {
+  auto& source = *static_cast<PngSource*>(png_get_io_ptr(png));
+  if (count > source.rest.size()) png_error(png, "the file ends too early");
+  std::memcpy(to, source.rest.data(), count);
+  source.rest.remove_prefix(count);
+}
+
+[[noreturn]] void fail_png(png_structp png, png_const_charp message) {
+  auto& source = *static_cast<PngSource*>(png_get_error_ptr(png));
+  source.message = message;
+  std::longjmp(source.on_error, 1);
+}
+void ignore_png(png_structp, png_const_charp) {}
+
+struct PngReader {
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
+};
+
+struct PngValues {
+  Tensor<std::int32_t> values;  // (H, W)
+  int bits = 0;                 // of a channel
+};
+
+/// Everything with a destructor is made before libpng may jump.
+PngValues read_png_values(const fs::path& path) {
+  const std::string bytes = read_file(path);
+  PngSource source{.rest = bytes, .on_error = {}};
+  PngReader reader{.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, fail_png, ignore_png)};
+  reader.info = reader.png != nullptr ? png_create_info_struct(reader.png) : nullptr;
+  VIT_CHECK(reader.info != nullptr, kWhere, path.string(), ": libpng does not start");
+  PngValues out;
+  std::vector<png_byte> data;
+  std::vector<png_bytep> rows;
+  if (setjmp(source.on_error) != 0) fail(kWhere, path.string(), ": no readable PNG: ", source.message);
+  png_set_read_fn(reader.png, &source, read_png);
+  png_set_user_limits(reader.png, kMostEdge, kMostEdge);
+  png_read_info(reader.png, reader.info);
+  png_set_packing(reader.png);
+  png_set_strip_alpha(reader.png);
+  png_set_interlace_handling(reader.png);
+  out.bits = png_get_bit_depth(reader.png, reader.info);
+  png_read_update_info(reader.png, reader.info);
+  const std::size_t height = png_get_image_height(reader.png, reader.info);
+  const std::size_t width = png_get_image_width(reader.png, reader.info);
+  const std::size_t channels = png_get_channels(reader.png, reader.info);
+  const std::size_t row_bytes = png_get_rowbytes(reader.png, reader.info);
+  const std::size_t sample = out.bits == 16 ? 2 : 1;
+  VIT_CHECK(channels == 1 || (channels == 3 && sample == 1), kWhere, path.string(), ": a PNG of ", channels,
+            " channels of ", out.bits,
+            " bits is no map of numbers; one channel, a palette, or ids in three of 8 bits "
+            "are");
+  out.values = Tensor<std::int32_t>(checked_shape(height, width, path));
+  data.resize(checked_mul(height, row_bytes, kWhere));
+  for (std::size_t y = 0; y < height; ++y) rows.push_back(data.data() + y * row_bytes);
+  png_read_image(reader.png, rows.data());
+  png_read_end(reader.png, nullptr);
+  for (std::size_t y = 0; y < height; ++y) {
+    const png_byte* from = rows[y];
+    for (std::size_t x = 0; x < width; ++x, from += channels * sample) {
+      std::int32_t value = from[0];
+      if (sample == 2) value = 256 * from[0] + from[1];
+      if (channels == 3) value = from[0] + 256 * from[1] + 65536 * from[2];
+      out.values.view().row(y)[x] = value;
+    }
+  }
+  return out;
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// .npy and .pfm
+
+template <typename Number>
+void copy_numbers(std::string_view bytes, double scale, std::span<float> to) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    Number value;
+    std::memcpy(&value, bytes.data() + i * sizeof(Number), sizeof(Number));
+    to[i] = static_cast<float>(static_cast<double>(value) / scale);
+  }
+}
+
+Tensor<float> read_npy_map(const fs::path& path, double scale) {
+  const std::string bytes = read_file(path);
+  const auto wrong = [&](const char* what) { fail(kWhere, path.string(), ": ", what); };
+  constexpr std::string_view kMagic = "\x93NUMPY";
+  if (bytes.size() < 12 || !bytes.starts_with(kMagic)) wrong("no .npy file");
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
+  };
+  const bool is_long = byte(6) > 1;
+  const std::size_t begin = is_long ? 12 : 10;
+  const std::size_t length =
+      is_long ? byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24 : byte(8) | byte(9) << 8;
+  if (length > bytes.size() - begin) wrong("its header ends beyond the file");
+  const NpyHeader header = parse_npy_header(std::string_view(bytes).substr(begin, length));
+  std::vector<std::size_t> shape = header.shape;
+  while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
+  if (header.fortran_order || shape.size() != 2) wrong("a map has the shape (H, W), in C order");
+  Tensor<float> out(checked_shape(shape[0], shape[1], path));
+  const std::string_view numbers = std::string_view(bytes).substr(begin + length);
+  const std::size_t size = header.descr == "<f8"   ? 8
+                           : header.descr == "<f4" ? 4
+                           : header.descr == "<u2" ? 2
+                                                   : 0;
+  if (size == 0) wrong("numbers must be float32, float64 or unsigned 16 bits, little-endian");
+  if (numbers.size() != size * out.num_elements()) wrong("has another length than its header says");
+  if (size == 8) copy_numbers<double>(numbers, 1.0, out.flat());
+  if (size == 4) copy_numbers<float>(numbers, 1.0, out.flat());
+  if (size == 2) copy_numbers<std::uint16_t>(numbers, scale, out.flat());
+  return out;
+}
+
+/// "Pf", width and height, the factor, which is negative for little-endian, rows from the bottom.
+Tensor<float> read_pfm_map(const fs::path& path) {
+  const std::string bytes = read_file(path);
+  std::string_view rest = bytes;
+  std::array<std::string_view, 4> words{};
+  for (std::string_view& word : words) {
+    const std::size_t end = rest.find_first_of(" \n\r\t");
+    VIT_CHECK(end != std::string_view::npos && end != 0 && end < 32, kWhere, path.string(), ": no .pfm file");
+    word = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+  }
+  const auto number = [&](std::string_view word) {
+    std::size_t value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    VIT_CHECK(error == std::errc() && end == word.data() + word.size(), kWhere, path.string(),
+              ": no .pfm file of sizes that can be read");
+    return value;
+  };
+  VIT_CHECK(words[0] == "Pf" && words[3].starts_with('-'), kWhere, path.string(),
+            ": a .pfm file of one channel, little-endian, is expected");
+  Tensor<float> out(checked_shape(number(words[2]), number(words[1]), path));
+  VIT_CHECK(rest.size() == out.num_elements() * sizeof(float), kWhere, path.string(),
+            ": has another length than its header says");
+  const std::size_t row_bytes = out.dim(1) * sizeof(float);
+  for (std::size_t y = 0; y < out.dim(0); ++y)
+    std::memcpy(out.view().row(out.dim(0) - 1 - y), rest.data() + y * row_bytes, row_bytes);
+  return out;
+}
+
+}  // namespace
+
+fs::path find_truth_map(const fs::path& folder, const fs::path& name, std::span<const char* const> endings) {
+  std::error_code error;
+  std::string tried;
+  for (const char* const ending : endings) {
+    fs::path path = folder / (name.string() + ending);
+    if (fs::is_regular_file(path, error)) return path;
+    tried += (tried.empty() ? "" : ", ") + std::string(ending);
+  }
+  fail(kWhere.with(ErrorKind::io), (folder / name).string(), ": no map of this name with the ending ", tried);
+}
+
+void check_map_size(const Shape& map, ImageSize image, const fs::path& path) {
+  VIT_CHECK(map[0] == image.height && map[1] == image.width, kWhere.with(ErrorKind::mismatch), path.string(),
+            ": a map of ", map[1], " x ", map[0], " pixels for an image of ", image.width, " x ",
+            image.height);
+}
+
+Tensor<std::int32_t> read_label_map(const fs::path& path) {
+  return read_png_values(path).values;
+}
+
+Tensor<float> read_depth_map(const fs::path& path, double scale) {
+  const std::string extension = path.extension().string();
+  if (extension == ".npy") return read_npy_map(path, scale);
+  if (extension == ".pfm") return read_pfm_map(path);
+  const PngValues png = read_png_values(path);
+  VIT_CHECK(png.bits == 16, kWhere, path.string(), ": depths of ", png.bits,
+            " bits; a PNG of 16 is expected");
+  Tensor<float> out(png.values.shape());
+  std::ranges::transform(png.values.flat(), out.data(), [scale](std::int32_t value) {
+    return static_cast<float>(static_cast<double>(value) / scale);
+  });
+  return out;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,105 @@
+// The files of an index: vectors.safetensors, files.jsonl, index.json and, for FAISS, vectors.faiss, which
+// change together atomically, and the partial results of an interrupted run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/outputs/run_facts.h"
+#include "apps/vit/rings/index/index_seal.h"
+#include "apps/vit/rings/index/stored_vectors.h"
+
+namespace vit::app {
+
+/// A line of files.jsonl: the file of a vector.
+struct IndexedFile {
+  std::string file;
+  std::uintmax_t size = 0;  // bytes
+  double modified = 0;      // seconds since 1970
+  std::size_t width = 0;
+  std::size_t height = 0;
+
+  /// Whether the file is the one that was embedded, judged by size and time.
+  bool is_same(const IndexedFile& other) const;
+};
+
+/// The properties of the vectors of an index.
+struct IndexModel : RunModel {
+  std::size_t dim = 0;
+};
+
+struct IndexFacts {
+  IndexModel model;
+  std::string type = "Flat";
+  /// How the model was loaded: options of the command line and their values.
+  std::map<std::string, std::vector<std::string>> options{};
+  /// Length of the largest difference between an exact vector and the stored one; -1 = unknown.
+  double largest_error = 0;
+  std::string seal{};  // IndexSeal::digest() of vectors.faiss, if it is more than the vectors
+};
+
+/// A complete index. Letters: n files.
+struct IndexContents {
+  IndexFacts facts;
+  std::vector<IndexedFile> files;  // (n)
+  StoredVectors vectors;           // (n, C), as exact as stored
+  bool is_current = true;          // false: written by a release up to 0.2
+};
+
+/// Whether FAISS may read the files of an index of 0.2: only if the user trusts them.
+enum class IndexTrust { checked, trusted };
+
+/// Whether `folder` contains an index, complete or not.
+bool is_index_folder(const std::filesystem::path& folder);
+/// Throws Error if there is none, a file is missing or damaged, or files are of different runs. For an index
+/// of 0.2 the vectors are taken from vectors.npy or, of a plain type and of HNSW, from vectors.faiss; those
+/// that only FAISS can read need IndexTrust::trusted.
+IndexContents read_index_folder(const std::filesystem::path& folder, IndexTrust trust = IndexTrust::checked);
+/// The file for FAISS, which anyone may have written.
+std::filesystem::path faiss_file(const std::filesystem::path& folder);
+
+/// Writes an index; one at a time.
+class IndexWriter {
+ public:
+  /// Creates the folder and locks it; completes a change interrupted while files were renamed. Throws
+  /// Error if another run writes this index, or the folder cannot be written.
+  explicit IndexWriter(std::filesystem::path folder);
+  ~IndexWriter();
+  IndexWriter(const IndexWriter&) = delete;
+  IndexWriter& operator=(const IndexWriter&) = delete;
+
+  /// The files that an interrupted run of this model has embedded; their vectors are the first of partial().
+  /// Throws Error that names both models if it used another one.
+  std::vector<IndexedFile> take_partial(const IndexModel& model);
+  /// Stores a vector (C) for a run that continues this one, however it ends. Returns its index in partial().
+  std::size_t add_partial(const IndexedFile& file, std::span<const float> vector);
+  /// The vectors taken and added, as stored on disk.
+  StoredVectors partial() const;
+  /// Replaces the index by these files and their vectors, and drops partial results. `facts` without seal,
+  /// and with the error that the vectors already have. Returns the facts written.
+  IndexFacts commit(IndexFacts facts, std::span<const IndexedFile> files, const ReadVectors& read,
+                    const IndexSeal& seal);
+  void drop_partial();
+
+ private:
+  /// Writes NAME.new of every file, that of the facts last.
+  void write_new(IndexFacts& facts, std::span<const IndexedFile> files, const ReadVectors& read,
+                 const IndexSeal& seal);
+
+  std::filesystem::path folder_;
+  int lock_ = -1;
+  std::ofstream partial_files_, partial_vectors_;
+  std::size_t num_partial_ = 0, dim_ = 0;
+};
+
+/// The line of a file, without its line break.
+std::string index_line(const IndexedFile& file);
+
+}  // namespace vit::app

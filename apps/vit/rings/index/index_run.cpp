@@ -1,0 +1,106 @@
+#include "apps/vit/rings/index/index_run.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/usage_error.h"
+#include "apps/vit/html/thumbnails.h"
+#include "vit/base/check.h"
+#include "vit/config/output_table.h"
+
+namespace vit::app {
+namespace {
+
+Precision stored_precision(const std::string& name) {
+  for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
+    if (name == to_string(precision)) return precision;
+  }
+  fail(Where{"index", ErrorKind::format}, "unknown dtype ", name);
+}
+
+}  // namespace
+
+VectorFeature::VectorFeature(const std::string& features, const ModelConfig& config)
+    : output(parse_vector_feature(features, config)) {}
+
+std::vector<float> VectorFeature::vector(const ImageOutputs& outputs) const {
+  const std::span<const float> numbers = outputs[output].flat();
+  std::vector<float> out(numbers.begin(), numbers.end());
+  VIT_CHECK(are_finite(out), "embed", "the features are not finite; damaged pixels or weights?");
+  normalize(out);
+  VIT_CHECK(std::ranges::any_of(out, [](float x) { return x != 0; }), "embed",
+            "the features are all zero: no direction to compare");
+  return out;
+}
+
+IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature) {
+  const std::string name = to_string(feature.output);
+  return {run_model(options, model, std::span(&name, 1)), feature.dim(model.config())};
+}
+
+void inherit_options(const IndexFacts& facts, const std::filesystem::path& folder, CommonOptions& options) {
+  const IndexModel& model = facts.model;
+  std::vector<Option> list;
+  add_common_options(list, options);
+  repeat_options(list, facts.options, options, (folder / "index.json").string());
+  if (options.model.empty()) options.model = model.model;
+  if (options.session.input_size.kind == InputSize::Kind::model)
+    options.session.input_size = parse_size(model.size);
+  if (options.model_options.precision == Precision::float32)
+    options.model_options.precision = stored_precision(model.dtype);
+  if (!options.model_options.square_pad_color && !model.pad.empty())
+    options.model_options.square_pad_color = parse_color(model.pad);
+  if (!options.model_options.channels && model.channels == "bgr")
+    options.model_options.channels = ChannelOrder::bgr;
+}
+
+Option trust_option(bool& trusts_index) {
+  return {.name = "--trust-index",
+          .type_name = "",
+          .help =
+              "Let FAISS read the files of an index of 0.2; only for your own files. Indexes of this "
+              "release do not "
+              "need it",
+          .flag = &trusts_index};
+}
+
+std::vector<std::filesystem::path> indexed_files(const CommonOptions& options,
+                                                 std::span<const IndexedFile> indexed,
+                                                 const std::filesystem::path& html) {
+  std::vector<std::filesystem::path> files;
+  if (!options.sandbox || html.empty()) return files;
+  std::vector<std::string> names;
+  for (const IndexedFile& file : indexed) names.push_back(file.file);
+  for (const Input& input : find_inputs(names)) files.emplace_back(input.path);
+  return files;
+}
+
+IndexedFile describe_input(const Input& input) {
+  struct stat status;
+  VIT_CHECK(::stat(input.path.c_str(), &status) == 0, (Where{"open", ErrorKind::io}), std::strerror(errno));
+  return {.file = input.name,
+          .size = input.archive ? input.member.size : static_cast<std::uintmax_t>(status.st_size),
+          .modified = static_cast<double>(status.st_mtim.tv_sec) +
+                      1e-9 * static_cast<double>(status.st_mtim.tv_nsec)};
+}
+
+std::string IndexWork::add(ImageRun& run, const StreamedImage& image) {
+  IndexedFile file;
+  std::vector<float> vector;
+  const std::string failure = failure_of([&] {
+    file = describe_input(run.inputs()[image.index]);
+    vector = feature_->vector(*image.outputs);
+  });
+  if (!failure.empty()) return failure;
+  file.width = image.size.width;
+  file.height = image.size.height;
+  take(image.index, file, std::move(vector));  // what fails here, such as a full disk, ends the run
+  return "";
+}
+
+}  // namespace vit::app

@@ -1,0 +1,63 @@
+// Embeds images for an index: one vector of length 1 per image.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/vit/options/features.h"
+#include "apps/vit/rings/index/index_folder.h"
+#include "apps/vit/run/run_images.h"
+#include "vit/config/output_table.h"
+
+namespace vit::app {
+
+/// The output that `features` ("" for the default) and the options select. Throws UsageError unless it is one
+/// vector for each image.
+struct VectorFeature {
+  VectorFeature(const std::string& features, const ModelConfig& config);
+
+  /// The vector of an image, normalized. Throws Error if it is not finite or zero.
+  std::vector<float> vector(const ImageOutputs& outputs) const;
+
+  /// C: length of a vector.
+  std::size_t dim(const ModelConfig& config) const { return internal::vector_width(output, config); }
+
+  Output output;
+};
+
+/// The model, feature and preprocessing of a run, as recorded in index.json.
+IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature);
+/// Takes from the index in `folder` what the command line does not set: the model, how it is loaded, the size
+/// and the precision.
+void inherit_options(const IndexFacts& facts, const std::filesystem::path& folder, CommonOptions& options);
+
+/// The option --trust-index.
+Option trust_option(bool& trusts_index);
+inline IndexTrust index_trust(bool trusts_index) {
+  return trusts_index ? IndexTrust::trusted : IndexTrust::checked;
+}
+
+/// The files of an index that a run may read: with --sandbox, those that its page `html`, if given, shows.
+std::vector<std::filesystem::path> indexed_files(const CommonOptions& options,
+                                                 std::span<const IndexedFile> indexed,
+                                                 const std::filesystem::path& html);
+
+/// The file system's data about an input; width and height are not set. Throws Error if it is gone.
+IndexedFile describe_input(const Input& input);
+
+/// A run that embeds its inputs.
+class IndexWork : public ImageWork {
+ public:
+  std::string add(ImageRun& run, const StreamedImage& image) final;
+
+ protected:
+  /// Takes the vector of an input that could be embedded.
+  virtual void take(std::size_t index, const IndexedFile& file, std::vector<float> vector) = 0;
+
+  std::optional<VectorFeature> feature_;  // set by load()
+};
+
+}  // namespace vit::app

@@ -1,0 +1,49 @@
+// Connections of the HTTP front on Boost.Beast, as what accepts and ends them sees them.
+#pragma once
+
+#include <utility>  // before Asio of Boost 1.74, which forgets it
+
+#include <algorithm>
+#include <boost/asio.hpp>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "apps/vit/rings/serve/http/http.h"
+
+namespace vit::app {
+
+namespace asio = boost::asio;
+
+/// All of its functions belong to the thread of the server.
+class HttpConnection {
+ public:
+  virtual ~HttpConnection() = default;
+  /// Whether it holds no request.
+  virtual bool is_idle() const = 0;
+  /// Whether an answer is made or on its way.
+  virtual bool is_served() const = 0;
+  /// Closes it; a request that it holds is lost.
+  virtual void drop() = 0;
+  virtual void close() = 0;
+};
+
+/// What all connections share.
+struct HttpShared {
+  const HttpLimits& limits;
+  const HttpHandler& handler;
+  const std::vector<std::string>& allowed_origins;
+  std::list<HttpConnection*> connections{};  // oldest first
+  bool is_stopping = false;
+
+  /// Whether pages of this origin may read answers.
+  bool allows(const std::string& origin) const {
+    const auto is_it = [&](const std::string& allowed) { return allowed == "*" || allowed == origin; };
+    return !origin.empty() && std::ranges::any_of(allowed_origins, is_it);
+  }
+};
+
+/// Reads requests until the connection ends.
+void start_connection(asio::generic::stream_protocol::socket socket, std::string peer, HttpShared& shared);
+
+}  // namespace vit::app

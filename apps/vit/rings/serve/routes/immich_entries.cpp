@@ -1,0 +1,90 @@
+#include "apps/vit/rings/serve/routes/immich_entries.h"
+
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/rings/serve/routes/api_error.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+
+using internal::Json;
+
+namespace {
+
+/// A value as JSON again.
+void append_json(std::string& out, const Json& value) {
+  switch (value.kind()) {
+    case Json::Kind::null: out += "null"; break;
+    case Json::Kind::boolean: out += value.as_bool() ? "true" : "false"; break;
+    case Json::Kind::number: {
+      internal::TextStream digits;
+      digits.precision(17);
+      digits << value.as_double();
+      out += digits.str();
+      break;
+    }
+    case Json::Kind::string: append_json_string(out, value.as_string()); break;
+    case Json::Kind::array:
+    case Json::Kind::object: {
+      const bool is_object = value.is_object();
+      out += is_object ? '{' : '[';
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        if (i > 0) out += ", ";
+        if (is_object) out += json_string(value[i].key()) + ": ";
+        append_json(out, value[i]);
+      }
+      out += is_object ? '}' : ']';
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void fail_immich_request(const std::string& why) {
+  throw ApiError(422, "Invalid request format: " + why);
+}
+
+Json read_entries_json(std::string_view field) {
+  try {
+    return internal::parse_json(field, "entries");
+  } catch (const Error& error) {
+    fail_immich_request(std::string(error.message()));
+  }
+}
+
+ImmichEntries read_entries(const Json& json) {
+  ImmichEntries out;
+  if (!json.is_object() || json.size() == 0) fail_immich_request("entries must be an object of tasks");
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const Json task = json[i];
+    if (!task.is_object() || task.size() == 0)
+      fail_immich_request(std::string(task.key()) + " must be an object of types");
+    for (std::size_t j = 0; j < task.size(); ++j) {
+      const Json entry = task[j];
+      const std::optional<Json> name = entry.is_object() ? entry.find("modelName") : std::nullopt;
+      if (!name || !name->is_string())
+        fail_immich_request(vit::text(task.key(), ".", entry.key(), " has no modelName"));
+      if (task.key() != "clip") {
+        out.has_others = true;
+        continue;
+      }
+      if ((entry.key() != "visual" && entry.key() != "textual") || out.clip_model)
+        fail_immich_request("clip must have one of visual and textual");
+      out.clip_model = name->as_string();
+      out.is_textual = entry.key() == "textual";
+    }
+  }
+  return out;
+}
+
+std::string other_entries(const Json& json) {
+  std::string out;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i].key() == "clip") continue;
+    out += (out.empty() ? "" : ", ") + json_string(json[i].key()) + ": ";
+    append_json(out, json[i]);
+  }
+  return "{" + out + "}";
+}
+
+}  // namespace vit::app

@@ -1,0 +1,36 @@
+// Reading JSON requests and writing JSON answers.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "apps/vit/rings/serve/work/engine.h"
+#include "vit/io/json.h"
+
+namespace vit::app {
+
+/// The object that a request's body is. Throws ApiError (400).
+internal::Json read_json_body(const std::string& body, std::size_t max_bytes);
+
+/// Throws ApiError (400) that names the first member that is none of these; what a client asks for is never
+/// passed over.
+void check_members(const internal::Json& body, std::span<const std::string_view> known);
+
+/// A member of the request of one kind; nothing where it is not there or null. Throw ApiError (400) with its
+/// name for another kind.
+std::optional<std::string> find_text(const internal::Json& body, std::string_view name);
+std::optional<bool> find_flag(const internal::Json& body, std::string_view name);
+std::optional<std::size_t> find_count(const internal::Json& body, std::string_view name, std::size_t max);
+
+/// An image of a data URI or of base64. Throws ApiError (400) whose param is `param`: for another text, and
+/// for a URL, since none is fetched.
+WorkItem image_item(std::string_view text, const std::string& param);
+WorkItem text_item(std::string_view text);
+
+/// Appends [0.1,-2.0,...]; every number reads back as it is.
+void append_json_vector(std::string& out, std::span<const float> values);
+
+}  // namespace vit::app

@@ -1,0 +1,169 @@
+#include "apps/vit/rings/serve/routes/openai_inputs.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "apps/vit/rings/serve/http/header_text.h"
+#include "apps/vit/rings/serve/routes/api_error.h"
+#include "apps/vit/rings/serve/routes/json_body.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+using internal::Json;
+
+constexpr std::size_t kMaxLabels = 10'000, kMaxTemplates = 100;
+
+[[noreturn]] void fail_input(const std::string& param, const std::string& message) {
+  throw ApiError(400, param + " " + message, param, "invalid_input");
+}
+
+std::string_view string_of(const Json& value, const std::string& param) {
+  if (!value.is_string()) fail_input(param, "must be a string");
+  return value.as_string();
+}
+
+/// {"url": ...} or the URL itself.
+std::string_view url_of(const Json& value, const std::string& param) {
+  if (!value.is_object()) return string_of(value, param);
+  const std::optional<Json> url = value.find("url");
+  if (!url) fail_input(param, "has no url");
+  return string_of(*url, param);
+}
+
+/// {"image"}, {"text"}, {"image_url"}, with or without a "type".
+WorkItem object_item(const Json& object, const std::string& param) {
+  std::optional<WorkItem> out;
+  for (const std::string_view key : {"image", "text", "image_url"}) {
+    const std::optional<Json> value = object.find(key);
+    if (!value) continue;
+    if (out) fail_input(param, "must have one of image, image_url and text");
+    out = key == "text" ? text_item(string_of(*value, param)) : image_item(url_of(*value, param), param);
+  }
+  if (!out) fail_input(param, "has no image, image_url or text");
+  return *std::move(out);
+}
+
+/// What the strings are, and whether the request says so.
+struct Meaning {
+  StringMeaning strings;
+  bool is_stated;
+};
+
+WorkItem element_item(const Json& element, const Meaning& meaning, const std::string& param) {
+  if (element.is_object()) return object_item(element, param);
+  if (element.is_number() || element.is_array())
+    fail_input(param,
+               "holds token ids, which belong to another vocabulary: send texts (LangChain: "
+               "check_embedding_ctx_length=False)");
+  if (!element.is_string()) fail_input(param, "must be a string or an object");
+  if (meaning.strings == StringMeaning::image) return image_item(element.as_string(), param);
+  if (!meaning.is_stated && starts_ignoring_case(element.as_string(), "data:image/"))
+    fail_input(param, "is an image, but strings are texts unless the request has \"modality\": \"image\"");
+  return text_item(element.as_string());
+}
+
+Meaning meaning_of(const Json& body, StringMeaning otherwise) {
+  const std::optional<std::string> modality = find_text(body, "modality");
+  if (!modality) return {otherwise, false};
+  if (*modality == "image") return {StringMeaning::image, true};
+  if (*modality == "text") return {StringMeaning::text, true};
+  throw ApiError(400, "modality must be image or text", "modality", "invalid_value");
+}
+
+/// The one image or text of a conversation.
+std::vector<WorkItem> read_messages(const Json& messages) {
+  std::vector<WorkItem> out;
+  if (!messages.is_array()) throw ApiError(400, "messages must be a list", "messages", "invalid_type");
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::string param = vit::text("messages[", i, "]");
+    if (!messages[i].is_object()) fail_input(param, "must be an object");
+    const std::optional<Json> content = messages[i].find("content");
+    if (!content) fail_input(param, "has no content");
+    if (content->is_string()) {
+      out.push_back(text_item(content->as_string()));
+      continue;
+    }
+    if (!content->is_array()) fail_input(param, "must have a string or a list as content");
+    for (std::size_t j = 0; j < content->size(); ++j) {
+      const std::string part = vit::text(param, ".content[", j, "]");
+      if (!(*content)[j].is_object()) fail_input(part, "must be an object");
+      out.push_back(object_item((*content)[j], part));
+    }
+  }
+  if (out.size() != 1)
+    throw ApiError(400,
+                   vit::text("messages hold ", out.size(),
+                             " images and texts; these models take one: send several as input"),
+                   "messages", "invalid_input");
+  return out;
+}
+
+/// A string or a list of them; nothing where the member is missing.
+std::vector<std::string> read_strings(const Json& body, std::string_view name, std::size_t max) {
+  std::vector<std::string> out;
+  const std::optional<Json> list = body.find(name);
+  if (!list) return out;
+  const auto fail_list = [&](const std::string& wanted) {
+    throw ApiError(400, std::string(name) + " must be " + wanted, std::string(name), "invalid_value");
+  };
+  if (list->is_string()) {
+    out.emplace_back(list->as_string());
+  } else if (list->is_array() && list->size() > 0 && list->size() <= max) {
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      if (!(*list)[i].is_string()) fail_list("a list of strings");
+      out.emplace_back((*list)[i].as_string());
+    }
+  } else {
+    fail_list(vit::text("a list of 1 to ", max, " strings"));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<ClassTexts> read_class_texts(const Json& body) {
+  ClassTexts out{.names = read_strings(body, "candidate_labels", kMaxLabels),
+                 .templates = read_strings(body, "template", kMaxTemplates)};
+  if (out.names.empty()) {
+    if (!out.templates.empty())
+      throw ApiError(400, "template goes with candidate_labels", "template", "invalid_value");
+    return std::nullopt;
+  }
+  std::set<std::string_view> seen;
+  for (const std::string& name : out.names) {
+    if (name.empty() || !seen.insert(name).second)
+      throw ApiError(400, "candidate_labels: each has a name of its own", "candidate_labels",
+                     "invalid_value");
+  }
+  for (const std::string& pattern : out.templates) {
+    if (pattern.find("{}") == std::string::npos)
+      throw ApiError(400, "template: no {} for the label", "template", "invalid_value");
+  }
+  return out;
+}
+
+std::vector<WorkItem> read_openai_inputs(const Json& body, StringMeaning strings) {
+  const Meaning meaning = meaning_of(body, strings);
+  const std::optional<Json> input = body.find("input"), messages = body.find("messages");
+  if (input && messages)
+    throw ApiError(400, "input and messages exclude each other", "messages", "invalid_input");
+  if (messages) return read_messages(*messages);
+  if (!input) throw ApiError(400, "input is missing", "input", "missing");
+  if (!input->is_array()) {
+    std::vector<WorkItem> one;
+    one.push_back(element_item(*input, meaning, "input"));
+    return one;
+  }
+  if (input->size() == 0) throw ApiError(400, "input is empty", "input", "invalid_input");
+  std::vector<WorkItem> out;
+  for (std::size_t i = 0; i < input->size(); ++i)
+    out.push_back(element_item((*input)[i], meaning, vit::text("input[", i, "]")));
+  return out;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,220 @@
+// OpenAI's interface: embeddings and models, and classes in the same manner.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/rings/serve/http/base64.h"
+#include "apps/vit/rings/serve/routes/json_body.h"
+#include "apps/vit/rings/serve/routes/openai_inputs.h"
+#include "apps/vit/rings/serve/routes/service.h"
+#include "vit/base/check.h"
+#include "vit/outputs.h"
+
+namespace vit::app {
+namespace {
+
+using internal::Json;
+
+constexpr std::size_t kMaxDimensions = 65536, kMaxTop = 1'000'000;
+constexpr std::size_t kTop = 5;  // as vit classify
+/// `user` is what OpenAI's clients may add for its logs.
+constexpr std::string_view kEmbeddingsMembers[]{"model",           "input",      "messages",   "modality",
+                                                "encoding_format", "dimensions", "normalized", "user"};
+constexpr std::string_view kClassifyMembers[]{
+    "model", "input", "messages", "modality", "top_k", "candidate_labels", "template", "user"};
+
+/// How vectors are written.
+struct VectorFormat {
+  bool is_base64 = false;
+  std::size_t dimensions = 0;  // 0: all
+  bool is_normalized = false;
+};
+
+VectorFormat read_format(const Json& body, const ModelFacts& facts) {
+  VectorFormat out;
+  const std::string encoding = find_text(body, "encoding_format").value_or("float");
+  if (encoding != "float" && encoding != "base64")
+    throw ApiError(400, "encoding_format must be float or base64", "encoding_format", "invalid_value");
+  out.is_base64 = encoding == "base64";
+  out.is_normalized = find_flag(body, "normalized").value_or(false);
+  if (const std::optional<std::size_t> dimensions = find_count(body, "dimensions", kMaxDimensions)) {
+    const bool may_cut = *dimensions < facts.embedding_dim &&
+                         std::ranges::find(facts.dimensions, *dimensions) != facts.dimensions.end();
+    if (*dimensions != facts.embedding_dim && !may_cut)
+      throw ApiError(400,
+                     vit::text("dimensions: the vectors of this model have ", facts.embedding_dim,
+                               " numbers; it was not trained to be cut to ", *dimensions),
+                     "dimensions", "invalid_value");
+    out.dimensions = *dimensions;
+  }
+  return out;
+}
+
+void append_vector(std::string& out, std::vector<float> values, const VectorFormat& format) {
+  if (format.dimensions != 0) values.resize(format.dimensions);
+  if (format.is_normalized) normalize(values);
+  if (!format.is_base64) return append_json_vector(out, values);
+  static_assert(std::endian::native == std::endian::little, "base64 is of little-endian numbers");
+  const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  out += '"' + encode_base64(bytes) + '"';
+}
+
+HttpResponse embeddings_response(const Work& work, const std::string& model, const VectorFormat& format) {
+  check_items(work, "input");
+  std::size_t num_tokens = 0;
+  std::string out = "{\"object\": \"list\", \"model\": " + json_string(model) + ", \"data\": [";
+  for (std::size_t i = 0; i < work.items.size(); ++i) {
+    out += vit::text(i > 0 ? ", " : "", "{\"object\": \"embedding\", \"index\": ", i, ", \"embedding\": ");
+    append_vector(out, work.items[i].values, format);
+    out += "}";
+    num_tokens += work.items[i].num_tokens;
+  }
+  out +=
+      vit::text("], \"usage\": {\"prompt_tokens\": ", num_tokens, ", \"total_tokens\": ", num_tokens, "}}");
+  return {.body = std::move(out)};
+}
+
+void answer_embeddings(Service& service, const std::shared_ptr<Call>& call) {
+  const Json body = read_json_body(call->request.body, service.options().max_body);
+  check_members(body, kEmbeddingsMembers);
+  const auto work = std::make_shared<Work>();
+  work->model = service.find_model(find_text(body, "model"));
+  const ServedModel& model = service.models()[work->model];
+  if (model.facts().embedding_dim == 0)
+    throw ApiError(400, "this model has no vector of an image", "model", "unsupported_input");
+  const VectorFormat format = read_format(body, model.facts());
+  work->items = read_openai_inputs(body, StringMeaning::text);
+  service.check_takes(work->model, work->items);
+  call->request.body = {};
+  service.run(call, work,
+              [&model, format](const Work& done) { return embeddings_response(done, model.name(), format); });
+}
+
+// ------------------------------------------------------------------------------------------------ classes
+
+/// The classes that the request names; nothing where it names none.
+std::optional<ClassTexts> read_classes(const Json& body, const ModelFacts& facts) {
+  std::optional<ClassTexts> out = read_class_texts(body);
+  if (!out && !facts.config.has_classes())
+    throw ApiError(400, "this model has no classes; send candidate_labels", "candidate_labels", "missing");
+  if (!out) return out;
+  if (!facts.no_texts.empty()) throw ApiError(400, facts.no_texts, "candidate_labels", "unsupported_input");
+  if (out->templates.empty()) out->templates.emplace_back(kDefaultTemplate);
+  return out;
+}
+
+/// How values become the classes of an answer.
+struct ClassFormat {
+  std::string model;
+  std::vector<std::string> names;
+  ClassActivation activation = ClassActivation::softmax;
+  std::size_t top = kTop;
+};
+
+HttpResponse classes_response(const Work& work, const ClassFormat& format) {
+  check_items(work, "input");
+  std::string out = "{\"object\": \"classify\", \"model\": " + json_string(format.model) + ", \"data\": [";
+  for (std::size_t i = 0; i < work.items.size(); ++i) {
+    out += vit::text(i > 0 ? ", " : "", "{\"index\": ", i, ", \"labels\": [");
+    bool is_first = true;
+    for (const Prediction& prediction :
+         top_predictions(work.items[i].values, format.top, format.names, format.activation)) {
+      out += std::exchange(is_first, false) ? "{\"label\": " : ", {\"label\": ";
+      append_json_string(out, prediction.label);
+      out += ", \"score\": ";
+      append_json_float(out, prediction.probability);
+      out += "}";
+    }
+    out += "]}";
+  }
+  return {.body = out + "]}"};
+}
+
+void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
+  const Json body = read_json_body(call->request.body, service.options().max_body);
+  check_members(body, kClassifyMembers);
+  const auto work = std::make_shared<Work>();
+  work->model = service.find_model(find_text(body, "model"));
+  work->wanted = Wanted::classes;
+  const ServedModel& model = service.models()[work->model];
+  const ModelFacts& facts = model.facts();
+  work->classes = read_classes(body, facts);
+  ClassFormat format{.model = model.name(),
+                     .names = work->classes ? work->classes->names : facts.labels,
+                     .activation = work->classes ? facts.score_kind : class_activation(facts.config),
+                     .top = find_count(body, "top_k", kMaxTop).value_or(kTop)};
+  work->items = read_openai_inputs(body, StringMeaning::image);
+  for (std::size_t i = 0; i < work->items.size(); ++i) {
+    if (work->items[i].is_text)
+      throw ApiError(400, "classes are of images", vit::text("input[", i, "]"), "unsupported_input");
+  }
+  service.check_takes(work->model, work->items);
+  call->request.body = {};
+  service.run(call, work,
+              [format = std::move(format)](const Work& done) { return classes_response(done, format); });
+}
+
+// ------------------------------------------------------------------------------------------------- models
+
+std::string model_json(const ServedModel& model) {
+  const ModelFacts& facts = model.facts();
+  std::string modalities = facts.no_images.empty() ? "\"image\"" : "";
+  if (facts.no_texts.empty()) modalities += modalities.empty() ? "\"text\"" : ", \"text\"";
+  return vit::text("{\"id\": ", json_string(model.name()),
+                   ", \"object\": \"model\", \"created\": ", facts.loaded_at,
+                   ", \"owned_by\": \"vit\", \"modalities\": [", modalities,
+                   "], \"embedding_dimensions\": ", facts.embedding_dim,
+                   ", \"classes\": ", facts.config.has_classes() ? facts.config.num_classes : 0,
+                   ", \"architecture\": ", json_string(facts.config.architecture),
+                   ", \"fingerprint\": ", json_string(facts.run.fingerprint), "}");
+}
+
+void answer_models(Service& service, const std::shared_ptr<Call>& call) {
+  std::string out = "{\"object\": \"list\", \"data\": [";
+  for (const ServedModel& model : service.models())
+    out += (&model == service.models().data() ? "" : ", ") + model_json(model);
+  call->respond({.body = out + "]}"});
+}
+
+/// %2F and its like; what is no such escape stays as it is.
+std::string without_escapes(std::string_view path) {
+  std::string out;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const auto digit = [](char c) {
+      return c >= '0' && c <= '9'   ? c - '0'
+             : c >= 'a' && c <= 'f' ? c - 'a' + 10
+             : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                    : -1;
+    };
+    if (path[i] == '%' && i + 2 < path.size() && digit(path[i + 1]) >= 0 && digit(path[i + 2]) >= 0) {
+      out += static_cast<char>(16 * digit(path[i + 1]) + digit(path[i + 2]));
+      i += 2;
+    } else {
+      out += path[i];
+    }
+  }
+  return out;
+}
+
+constexpr std::string_view kModels = "/v1/models", kModelPrefix = "/v1/models/";
+
+void answer_model(Service& service, const std::shared_ptr<Call>& call) {
+  const std::string name = without_escapes(std::string_view(call->request.path).substr(kModelPrefix.size()));
+  call->respond({.body = model_json(service.models()[service.find_model(name)])});
+}
+
+constexpr Route kRoutes[]{
+    {"POST", "/v1/embeddings", Dialect::openai, true, true, answer_embeddings},
+    {"POST", "/v1/classify", Dialect::openai, true, true, answer_classify},
+    {"GET", kModels, Dialect::openai, true, true, answer_models},
+    {"GET", kModelPrefix, Dialect::openai, true, true, answer_model, true},
+};
+
+}  // namespace
+
+std::span<const Route> openai_routes() {
+  return kRoutes;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,38 @@
+// What watches the server: its health and its counts.
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/rings/serve/routes/service.h"
+#include "vit/base/check.h"
+#include "vit/version.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
+
+void answer_health(Service& service, const std::shared_ptr<Call>& call) {
+  if (!service.is_ready())
+    return call->respond(
+        {.status = 503, .body = "{\"status\": \"loading\"}", .headers = {{"Retry-After", "1"}}});
+  std::string names;
+  for (const ServedModel& model : service.models())
+    names += (names.empty() ? "" : ", ") + json_string(model.name());
+  call->respond({.body = vit::text("{\"status\": \"ok\", \"version\": ", json_string(version()),
+                                   ", \"models\": [", names, "]}")});
+}
+
+void answer_metrics(Service& service, const std::shared_ptr<Call>& call) {
+  call->respond({.content_type = kPrometheus, .body = service.metrics().text(service.gauges(), version())});
+}
+
+constexpr Route kRoutes[]{
+    {"GET", "/health", Dialect::openai, false, false, answer_health},
+    {"GET", "/metrics", Dialect::openai, true, false, answer_metrics},
+};
+
+}  // namespace
+
+std::span<const Route> operation_routes() {
+  return kRoutes;
+}
+
+}  // namespace vit::app

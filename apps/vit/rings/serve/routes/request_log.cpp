@@ -1,0 +1,72 @@
+#include "apps/vit/rings/serve/routes/request_log.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+
+#include "apps/vit/ground/text_format.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+/// 2026-01-31T12:00:00.123Z
+std::string utc_now() {
+  const auto now = std::chrono::system_clock::now();
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  const auto rest =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 64> out;
+  std::snprintf(out.data(), out.size(), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
+                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                static_cast<int>(rest));
+  return out.data();
+}
+
+/// In one call: lines of several threads do not mix.
+void write_line(std::string line) {
+  line += '\n';
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+std::string milliseconds(double seconds) {
+  std::array<char, 32> out;
+  std::snprintf(out.data(), out.size(), "%.1f", 1e3 * seconds);
+  return out.data();
+}
+
+}  // namespace
+
+std::string log_line(LogFormat format, const HttpRecord& record, std::string_view time) {
+  if (format == LogFormat::json) {
+    return vit::text("{\"time\": ", json_string(time), ", \"id\": ", json_string(record.id),
+                     ", \"method\": ", json_string(record.method), ", \"path\": ", json_string(record.path),
+                     ", \"status\": ", record.status, ", \"milliseconds\": ", milliseconds(record.seconds),
+                     ", \"bytes_in\": ", record.bytes_in, ", \"bytes_out\": ", record.bytes_out,
+                     ", \"peer\": ", json_string(record.peer), "}");
+  }
+  return vit::text(time, " ", record.status, " ", printable(record.method.empty() ? "-" : record.method), " ",
+                   printable(record.path.empty() ? "-" : record.path), " ", milliseconds(record.seconds),
+                   " ms ", record.bytes_in, " B ", record.bytes_out, " B ", record.peer, " ", record.id);
+}
+
+void RequestLog::add(const HttpRecord& record) const {
+  if (format_ != LogFormat::none) write_line(log_line(format_, record, utc_now()));
+}
+
+void RequestLog::add_event(std::string_view event, std::string_view text,
+                           const std::vector<std::pair<std::string, std::string>>& fields,
+                           bool is_needed) const {
+  if (format_ == LogFormat::none && !is_needed) return;
+  if (format_ != LogFormat::json) return write_line(vit::text("vit serve: ", printable(text)));
+  std::string line = vit::text("{\"time\": ", json_string(utc_now()), ", \"event\": ", json_string(event));
+  for (const auto& [name, value] : fields) line += ", " + json_string(name) + ": " + json_string(value);
+  write_line(line + "}");
+}
+
+}  // namespace vit::app

@@ -1,0 +1,133 @@
+// Between HTTP and the work: which request is taken, which route answers it, and what is counted.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/vit/rings/serve/http/http.h"
+#include "apps/vit/rings/serve/routes/api_error.h"
+#include "apps/vit/rings/serve/routes/request_log.h"
+#include "apps/vit/rings/serve/work/engine.h"
+#include "apps/vit/rings/serve/work/image_index.h"
+#include "apps/vit/rings/serve/work/metrics.h"
+#include "apps/vit/rings/serve/work/served_model.h"
+#include "apps/vit/rings/serve/work/task_threads.h"
+#include "vit/image/preprocess.h"
+
+namespace vit::app {
+
+class Service;
+
+/// One request on its way to an answer.
+struct Call {
+  HttpRequest request;
+  Respond respond;
+  GoneFlag gone;
+  std::chrono::steady_clock::time_point deadline;
+  Dialect dialect = Dialect::openai;
+};
+
+/// What answers a path. Works in a thread of the service; what it throws becomes the answer.
+struct Route {
+  std::string_view method, path;
+  Dialect dialect;
+  bool needs_key;
+  bool is_work;  // of models: counted, bounded, and refused until they are loaded
+  void (*answer)(Service& service, const std::shared_ptr<Call>& call);
+  bool takes_rest = false;  // path is the beginning of those that it answers
+};
+
+// The tables of each interface.
+std::span<const Route> operation_routes();
+std::span<const Route> openai_routes();
+std::span<const Route> immich_routes();
+std::span<const Route> weaviate_routes();
+std::span<const Route> page_routes();
+
+struct ServiceOptions {
+  std::string api_key;                                     // "": none is asked for
+  std::size_t max_requests = 256;                          // admitted at a time
+  std::size_t max_request_bytes = std::size_t{512} << 20;  // of their bodies
+  std::size_t max_inputs = 2048;                           // of a request
+  unsigned request_seconds = 60;
+  std::size_t threads = 1;  // that read requests and write answers
+  std::size_t max_body = std::size_t{32} << 20;
+  std::string immich_upstream;           // "": none
+  bool immich_resizes_as_model = false;  // of /predict: see ImageRules
+  std::vector<std::string> names{};      // of this server, besides localhost; "*": any
+  const ImageIndex* index = nullptr;     // of the page; null: none
+  std::span<const std::optional<Preprocessor>> preprocessors{};  // of the models
+};
+
+class Service {
+ public:
+  Service(std::span<ServedModel> models, Engine& engine, DecodePool& pool, Metrics& metrics,
+          const RequestLog& log, ServiceOptions options);
+
+  HttpHandler handler();
+  /// From now on work is taken: all models are loaded. Throws Error if none of them made the index.
+  void set_ready();
+
+  // ---------------------------------------------------------------------------------------- for the routes
+
+  const ServiceOptions& options() const noexcept { return options_; }
+  std::span<const ServedModel> models() const noexcept { return models_; }
+  /// The index, where it holds vectors of this model; null otherwise.
+  const ImageIndex* index_of(std::size_t model) const noexcept {
+    return model == index_model_ ? options_.index : nullptr;
+  }
+  bool is_ready() const noexcept { return is_ready_.load(); }
+  Metrics::Gauges gauges() const;
+  const Metrics& metrics() const noexcept { return metrics_; }
+  /// The index of a model by name; the only one where there is no name. Throws ApiError (404, and 400 where a
+  /// name is needed).
+  std::size_t find_model(const std::optional<std::string>& name) const;
+  /// Throws ApiError unless the model takes every one of these inputs.
+  void check_takes(std::size_t model, std::span<const WorkItem> items) const;
+  /// Computes, and answers with what `format` makes of the result. Items that failed are an ApiError unless
+  /// `format` looks at them itself. Throws ApiError (429) where too much waits.
+  using Format = std::function<HttpResponse(const Work& work)>;
+  void run(const std::shared_ptr<Call>& call, std::shared_ptr<Work> work, Format format);
+  /// What waits for another server, in a thread that no other request needs.
+  void post_slow(std::function<void()> task) { slow_tasks_.post(std::move(task)); }
+
+ private:
+  std::optional<HttpResponse> admit(const HttpRequest& request, std::size_t reserved_bytes);
+  void handle(HttpRequest request, Respond respond, GoneFlag gone);
+  void finished(const HttpRecord& record);
+  const Route* find_route(std::string_view method, std::string_view path) const;
+  std::string allowed_methods(std::string_view path) const;
+  bool has_key(const HttpRequest& request) const;
+  HttpResponse reject(const Route* route, std::string_view reason, const ApiError& error);
+
+  std::span<ServedModel> models_;
+  Engine& engine_;
+  DecodePool& pool_;
+  Metrics& metrics_;
+  const RequestLog& log_;
+  const ServiceOptions options_;
+  std::vector<Route> routes_;
+  std::size_t index_model_ = 0;  // whose vectors the index holds
+  std::atomic<bool> is_ready_{false};
+  std::atomic<std::size_t> num_requests_{0}, num_bytes_{0};
+  TaskThreads tasks_, slow_tasks_;  // last: their threads end first
+};
+
+/// Which of the models, all loaded once, made the index. Throws Error if none of them did.
+std::size_t find_index_model(std::span<const ServedModel> models, const ImageIndex& index);
+
+/// Throws the failure of the first item that failed as an ApiError whose param is `param` with its index.
+void check_items(const Work& work, const std::string& param);
+
+/// Whether two texts are the same, in a time that does not depend on where they differ.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
+
+}  // namespace vit::app

@@ -1,0 +1,85 @@
+// Weaviate's module multi2vec-clip.
+#include "apps/vit/ground/text_format.h"
+#include "apps/vit/rings/serve/routes/json_body.h"
+#include "apps/vit/rings/serve/routes/service.h"
+#include "apps/vit/rings/serve/routes/weaviate_inputs.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+using internal::Json;
+
+/// The model that vectorizes: the first that takes images and texts, else the first.
+std::size_t vectorizing_model(const Service& service) {
+  for (std::size_t i = 0; i < service.models().size(); ++i) {
+    const ModelFacts& facts = service.models()[i].facts();
+    if (facts.no_texts.empty() && facts.no_images.empty()) return i;
+  }
+  return 0;
+}
+
+/// Throws an ApiError that names the input by its own list.
+void check_vectors(const Work& work, std::size_t num_texts) {
+  for (std::size_t i = 0; i < work.items.size(); ++i) {
+    const WorkItem& item = work.items[i];
+    if (item.failure.empty()) continue;
+    const std::string place =
+        item.is_text ? vit::text("texts[", i, "]: ") : vit::text("images[", i - num_texts, "]: ");
+    throw ApiError(item.kind == ErrorKind::io ? 503 : 400, place + item.failure);
+  }
+}
+
+HttpResponse vectors_response(const Work& work, std::size_t num_texts) {
+  check_vectors(work, num_texts);
+  std::string texts, images;
+  for (const WorkItem& item : work.items) {
+    std::string& list = item.is_text ? texts : images;
+    if (!list.empty()) list += ",";
+    append_json_vector(list, item.values);
+  }
+  return {.body = "{\"textVectors\": [" + texts + "], \"imageVectors\": [" + images + "]}"};
+}
+
+constexpr std::string_view kMembers[]{"texts", "images"};
+
+void answer_vectorize(Service& service, const std::shared_ptr<Call>& call) {
+  const Json body = read_json_body(call->request.body, service.options().max_body);
+  check_members(body, kMembers);
+  const auto work = std::make_shared<Work>();
+  work->model = vectorizing_model(service);
+  const std::size_t num_texts = read_weaviate_inputs(body, work->items);
+  service.check_takes(work->model, work->items);
+  call->request.body = {};
+  service.run(call, work, [num_texts](const Work& done) { return vectors_response(done, num_texts); });
+}
+
+void answer_probe(Service& service, const std::shared_ptr<Call>& call) {
+  const bool is_live = call->request.path.ends_with("live");
+  call->respond({.status = is_live || service.is_ready() ? 204u : 503u, .content_type = ""});
+}
+
+void answer_meta(Service& service, const std::shared_ptr<Call>& call) {
+  const ServedModel& model = service.models()[vectorizing_model(service)];
+  const ModelFacts& facts = model.facts();
+  call->respond({.body = vit::text("{\"model_name\": ", json_string(model.name()),
+                                   ", \"architecture\": ", json_string(facts.config.architecture),
+                                   ", \"family\": ", json_string(facts.config.family),
+                                   ", \"projection_dim\": ", facts.embedding_dim,
+                                   ", \"image_size\": ", facts.config.image_height, "}")});
+}
+
+constexpr Route kRoutes[]{
+    {"POST", "/vectorize", Dialect::weaviate, true, true, answer_vectorize},
+    {"GET", "/.well-known/live", Dialect::weaviate, false, false, answer_probe},
+    {"GET", "/.well-known/ready", Dialect::weaviate, false, false, answer_probe},
+    {"GET", "/meta", Dialect::weaviate, true, true, answer_meta},
+};
+
+}  // namespace
+
+std::span<const Route> weaviate_routes() {
+  return kRoutes;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,365 @@
+// vit serve: models for programs that ask over HTTP.
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/commands/command.h"
+#include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/progress.h"
+#include "apps/vit/ground/usage_error.h"
+#include "apps/vit/options/options.h"
+#include "apps/vit/rings/serve/http/http.h"
+#include "apps/vit/rings/serve/http/http_client.h"
+#include "apps/vit/rings/serve/http/http_head.h"
+#include "apps/vit/rings/serve/routes/request_log.h"
+#include "apps/vit/rings/serve/routes/service.h"
+#include "apps/vit/rings/serve/work/decode_pool.h"
+#include "apps/vit/rings/serve/work/engine.h"
+#include "apps/vit/rings/serve/work/image_index.h"
+#include "apps/vit/rings/serve/work/metrics.h"
+#include "apps/vit/rings/serve/work/served_model.h"
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+#include "vit/io/source_file.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  vit serve --model siglip2/\n"
+    "  vit serve --model ViT-B-32__openai=clip/ --model dinov2/ --host 0.0.0.0 --api-key-file key.txt\n"
+    "  curl http://127.0.0.1:3003/v1/embeddings -H 'Content-Type: application/json' \\\n"
+    "    -d '{\"model\": \"siglip2\", \"input\": [\"a cat\"]}'\n"
+    "Paths: /v1/embeddings, /v1/classify, /v1/models (OpenAI's clients), /predict and /ping (immich),\n"
+    "/vectorize (Weaviate), /health, /metrics, and / for a browser. There is no TLS: a proxy in front adds\n"
+    "it. VIT_API_KEY in the environment is the key where there is no --api-key-file. After SIGTERM the\n"
+    "server ends once what is being computed is answered.";
+
+constexpr const char* kServerGroup = "Server";
+constexpr const char* kLimitGroup = "Limits";
+constexpr const char* kKeyVariable = "VIT_API_KEY";
+constexpr std::size_t kMebibyte = std::size_t{1} << 20;
+constexpr std::size_t kMaxKeyFile = 4096;
+constexpr unsigned kMaxSeconds = 86'400;
+
+/// How /predict resizes.
+enum class ImmichResize { release, model };
+constexpr Named<ImmichResize> kImmichResizes[]{{"release", ImmichResize::release},
+                                               {"model", ImmichResize::model}};
+constexpr Named<LogFormat> kLogFormats[]{
+    {"text", LogFormat::text}, {"json", LogFormat::json}, {"none", LogFormat::none}};
+
+struct ServeOptions {
+  CommonOptions common;
+  std::vector<std::string> models;
+  std::optional<std::string> host;
+  std::optional<std::uint16_t> port;
+  std::filesystem::path unix_path;
+  std::filesystem::path api_key_file;
+  std::string immich_upstream;
+  ImmichResize immich_resize = ImmichResize::release;
+  std::vector<std::string> allowed_origins;
+  std::filesystem::path index;
+  LogFormat log = LogFormat::text;
+  bool only_check = false;
+  bool unconfined = false;
+  std::size_t max_body_mebibytes = 32;
+  std::size_t max_connections = 1024;
+  std::size_t max_requests = 256;
+  std::size_t max_waiting = 1024;
+  unsigned request_seconds = 60;
+  unsigned idle_unload_seconds = 0;
+
+  std::size_t max_body() const { return max_body_mebibytes * kMebibyte; }
+};
+
+std::vector<ServedModel> served_models(const ServeOptions& options) {
+  std::vector<ServedModel> out;
+  const auto add = [&](const std::string& name, const std::filesystem::path& path) {
+    const auto same = [&](const ServedModel& model) { return model.name() == name; };
+    if (std::ranges::any_of(out, same))
+      fail_usage("--model: two models are called '", name, "'; write NAME=PATH");
+    CommonOptions common = options.common;
+    common.model = path;
+    out.emplace_back(name, std::move(common));
+  };
+  for (const std::string& value : options.models) {
+    const auto [name, path] = parse_served_model(value);
+    add(name, path);
+  }
+  if (out.empty()) add("vit", model_path(options.common));
+  return out;
+}
+
+/// How each model's images are preprocessed; nothing where no file defines it.
+std::vector<std::optional<Preprocessor>> preprocessors_of(std::span<const ServedModel> models) {
+  std::vector<std::optional<Preprocessor>> out;
+  for (const ServedModel& model : models) {
+    const CommonOptions& common = model.common();
+    const std::optional<PreprocessConfig> config =
+        find_preprocess_config(common.model, common.model_options, common.session.input_size);
+    out.push_back(config ? std::optional<Preprocessor>(*config) : std::nullopt);
+  }
+  return out;
+}
+
+/// "*", or SCHEME://HOST[:PORT] as browsers write it.
+std::string parse_origin(const std::string& value) {
+  const std::size_t host = value.find("://");
+  const bool is_origin = host != std::string::npos && host > 0 && value.size() > host + 3 &&
+                         value.find_first_of("/?#, ", host + 3) == std::string::npos;
+  if (value != "*" && !is_origin)
+    fail_usage("expected SCHEME://HOST[:PORT] without a path, or *, found '", value, "'");
+  return value;
+}
+
+/// Hosts by which browsers may ask for pictures of the index.
+std::vector<std::string> names_of_server(const ServeOptions& options) {
+  std::vector<std::string> out{options.host.value_or("")};
+  for (const std::string& origin : options.allowed_origins) {
+    const std::size_t scheme = origin.find("://");
+    out.emplace_back(scheme == std::string::npos
+                         ? origin
+                         : host_of_authority(std::string_view(origin).substr(scheme + 3)));
+  }
+  return out;
+}
+
+/// The first line of the file, or the variable.
+std::string read_api_key(const ServeOptions& options) {
+  std::string key;
+  if (!options.api_key_file.empty()) {
+    const internal::SourceFile file(options.api_key_file, "read the key");
+    VIT_CHECK(file.size() <= kMaxKeyFile, "serve", options.api_key_file.string(), ": longer than ",
+              kMaxKeyFile, " bytes, which no key is");
+    key.resize(file.size());
+    file.read(0, std::as_writable_bytes(std::span(key)));
+    key.resize(std::min(key.find_first_of("\r\n"), key.size()));
+    VIT_CHECK(!key.empty(), "serve", options.api_key_file.string(),
+              ": its first line is empty; the key is expected there");
+  } else if (const char* const value = std::getenv(kKeyVariable)) {
+    key = value;
+    if (key.empty()) fail_usage(kKeyVariable, " is empty");
+  }
+  return key;
+}
+
+HttpServerOptions server_options(const ServeOptions& options) {
+  HttpServerOptions out{.host = std::nullopt,
+                        .port = options.port.value_or(3003),
+                        .unix_path = options.unix_path.string(),
+                        .limits = {},
+                        .allowed_origins = options.allowed_origins};
+  // with --unix there is TCP only where it is asked for
+  if (options.host || options.port || options.unix_path.empty())
+    out.host = options.host.value_or("127.0.0.1");
+  out.limits.max_body = options.max_body();
+  out.limits.max_connections = options.max_connections;
+  out.limits.request_seconds = options.request_seconds;
+  out.limits.head_seconds = std::min(out.limits.head_seconds, options.request_seconds);
+  return out;
+}
+
+/// Loads every model once, as serving would.
+int check(std::span<ServedModel> models, const ImageIndex* index, const HttpServerOptions& options) {
+  check_addresses(options);
+  for (ServedModel& model : models) {
+    model.load();
+    model.unload();
+  }
+  if (index != nullptr) find_index_model(models, *index);
+  return 0;
+}
+
+int serve(const ServeOptions& options) {
+  std::vector<ServedModel> models = served_models(options);
+  if (!options.immich_upstream.empty()) static_cast<void>(parse_http_target(options.immich_upstream));
+  const std::vector<std::optional<Preprocessor>> preprocessors = preprocessors_of(models);
+  const auto threads = static_cast<std::size_t>(internal::resolve_threads(options.common.session.threads));
+  // Before there are threads and before the key is read: the processes that decode are forked from here.
+  DecodePool pool(
+      preprocessors,
+      {.processes = threads, .max_file_bytes = options.max_body(), .confined = !options.unconfined});
+  const std::string key = read_api_key(options);
+  const std::optional<ImageIndex> index =
+      options.index.empty() ? std::nullopt : std::make_optional<ImageIndex>(options.index);
+  if (options.only_check) return check(models, index ? &*index : nullptr, server_options(options));
+
+  Metrics metrics;
+  const RequestLog log(options.log);
+  Engine engine(models, pool, metrics,
+                {.threads = options.common.session.threads,
+                 .batch = options.common.session.batch,
+                 .max_waiting = options.max_waiting,
+                 .idle_unload_seconds = options.idle_unload_seconds});
+  Service service(models, engine, pool, metrics, log,
+                  {.api_key = key,
+                   .max_requests = options.max_requests,
+                   .request_seconds = options.request_seconds,
+                   .threads = threads,
+                   .max_body = options.max_body(),
+                   .immich_upstream = options.immich_upstream,
+                   .immich_resizes_as_model = options.immich_resize == ImmichResize::model,
+                   .names = names_of_server(options),
+                   .index = index ? &*index : nullptr,
+                   .preprocessors = preprocessors});
+  HttpServer server(server_options(options), service.handler());
+  for (const std::string& address : server.addresses())
+    log.add_event("listening", "listening on " + address, {{"address", address}}, true);
+  if (!server.is_local() && key.empty())
+    log.add_event("no_key", "anyone who reaches this address may use it: --api-key-file asks for a key");
+  std::string failure;
+  engine.start([&](const std::string& why) {
+    failure = why;
+    try {
+      if (why.empty()) service.set_ready();
+    } catch (const Error& error) {
+      failure = error.what();
+    }
+    if (!failure.empty()) return server.stop();
+    log.add_event("ready",
+                  text(models.size(), models.size() == 1 ? " model is loaded" : " models are loaded"));
+  });
+  server.run();
+  engine.stop();
+  if (failure.empty()) return 0;
+  print_failure("", failure);
+  return 1;
+}
+
+/// The shared options, with --model that names several.
+void add_model_list(std::vector<Option>& list, ServeOptions& options) {
+  std::vector<Option> shared;
+  add_common_options(shared, options.common);
+  for (Option& option : shared) {
+    if (option.name == "--model") {
+      option.type_name = "[NAME=]PATH";
+      option.help =
+          "Checkpoint folder, .safetensors or .pth file, and the name that clients use (immich: "
+          "ARCH__PRETRAINED); repeatable";
+      option.occurs = Occurs::repeated;
+      option.target = list_target(options.models, [](const std::string& value) { return not_empty(value); });
+    }
+    if (option.name != "--progress" && option.name != "--quiet") list.push_back(std::move(option));
+  }
+}
+
+std::vector<Option> server_group(ServeOptions& options) {
+  return {
+      {.name = "--host",
+       .type_name = "ADDRESS",
+       .help = "Where to listen",
+       .target = parsed_target(
+           options.host, [](const std::string& v) { return not_empty(v); }, "127.0.0.1"),
+       .group = kServerGroup},
+      {.name = "--port",
+       .type_name = "N",
+       .help = "0 = chosen by the system, and written to stderr",
+       .target = parsed_target(
+           options.port,
+           [](const std::string& v) { return static_cast<std::uint16_t>(parse_integer(v, 0, 65535)); },
+           "3003"),
+       .group = kServerGroup},
+      {.name = "--unix",
+       .type_name = "PATH",
+       .help = "A socket in the file system; TCP then only with --host or --port",
+       .target = text_target(options.unix_path),
+       .group = kServerGroup},
+      {.name = "--api-key-file",
+       .type_name = "FILE",
+       .help = "Its first line is the key that clients send as Authorization: Bearer KEY",
+       .target = text_target(options.api_key_file),
+       .group = kServerGroup},
+      {.name = "--immich-upstream",
+       .type_name = "URL",
+       .help = "immich's own service, for faces and text recognition: http://HOST:PORT",
+       .target = text_target(options.immich_upstream),
+       .group = kServerGroup},
+      {.name = "--immich-resize",
+       .type_name = "RULE",
+       .help = "Of images for immich: release = shorter edge and center, as its releases do for every model; "
+               "model = squashed where the model's files say so, as its newer source",
+       .target = choice_target(options.immich_resize, kImmichResizes),
+       .group = kServerGroup},
+      {.name = "--allow-origin",
+       .type_name = "ORIGIN",
+       .help = "Pages from there, https://HOST, may ask from a browser (CORS); * = from anywhere; repeatable",
+       .target =
+           list_target(options.allowed_origins, [](const std::string& value) { return parse_origin(value); }),
+       .occurs = Occurs::repeated,
+       .group = kServerGroup},
+      {.name = "--index",
+       .type_name = "FOLDER",
+       .help = "Of vit index by one of the models: the page shows its nearest images",
+       .target = text_target(options.index),
+       .group = kServerGroup},
+      {.name = "--log",
+       .type_name = "FORMAT",
+       .help = "One line a request on stderr: text, json or none",
+       .target = choice_target(options.log, kLogFormats),
+       .group = kServerGroup},
+      {.name = "--check",
+       .type_name = "",
+       .help = "Read the options, load the models, and end",
+       .flag = &options.only_check,
+       .group = kServerGroup},
+      {.name = "--no-sandbox",
+       .type_name = "",
+       .help = "Decode images in processes that nothing confines, where the system offers no sandbox",
+       .flag = &options.unconfined,
+       .group = kServerGroup}};
+}
+
+std::vector<Option> limit_group(ServeOptions& options) {
+  return {{.name = "--max-body",
+           .type_name = "MIB",
+           .help = "Largest body of a request, in MiB",
+           .target = integer_target(options.max_body_mebibytes, std::size_t{1}, std::size_t{1024}),
+           .group = kLimitGroup},
+          {.name = "--max-connections",
+           .type_name = "N",
+           .help = "Connections at a time; one that waits for nothing makes room for a new one",
+           .target = integer_target(options.max_connections, std::size_t{1}, std::size_t{1'000'000}),
+           .group = kLimitGroup},
+          {.name = "--max-requests",
+           .type_name = "N",
+           .help = "Requests in work at a time; others are answered 429",
+           .target = integer_target(options.max_requests, std::size_t{1}, std::size_t{100'000}),
+           .group = kLimitGroup},
+          {.name = "--queue",
+           .type_name = "N",
+           .help = "Images and texts that may wait; requests with more are answered 429",
+           .target = integer_target(options.max_waiting, std::size_t{1}, std::size_t{1'000'000}),
+           .group = kLimitGroup},
+          {.name = "--timeout",
+           .type_name = "SECONDS",
+           .help = "From the first byte of a request to its answer",
+           .target = integer_target(options.request_seconds, 1u, kMaxSeconds),
+           .group = kLimitGroup},
+          {.name = "--idle-unload",
+           .type_name = "SECONDS",
+           .help = "Give back the memory of the models after so long without work; 0 = never",
+           .target = integer_target(options.idle_unload_seconds, 0u, kMaxSeconds),
+           .group = kLimitGroup}};
+}
+
+}  // namespace
+
+Command serve_command() {
+  const auto options = std::make_shared<ServeOptions>();
+  Command command{.name = "serve",
+                  .summary = "Answer programs over HTTP: OpenAI's embeddings, immich, Weaviate, browsers",
+                  .footer = kExamples,
+                  .options = server_group(*options),
+                  .run = [options] { return serve(*options); }};
+  for (Option& option : limit_group(*options)) command.options.push_back(std::move(option));
+  add_model_list(command.options, *options);
+  return command;
+}
+
+}  // namespace vit::app

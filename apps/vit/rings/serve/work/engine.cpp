@@ -1,0 +1,445 @@
+#include "apps/vit/rings/serve/work/engine.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "apps/vit/run/run_images.h"
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+#include "vit/towers/batch_plan.h"
+
+namespace vit::app {
+namespace {
+
+constexpr std::size_t kTextsAtOnce = 64;
+constexpr const char* kNotFinite = "the features are not finite; damaged pixels or weights?";
+constexpr const char* kGone = "no client waits for it any more";
+
+/// What the class token attends to in the last block.
+OutputKey attention_key(const ModelConfig& config) {
+  return {Output::attention_query, config.depth - 1, 0};
+}
+
+Request request_of(Wanted wanted, bool by_texts, const ModelConfig& config) {
+  switch (wanted) {
+    case Wanted::embedding: return default_output(config);
+    case Wanted::classes: return by_texts ? default_output(config) : Output::logits;
+    case Wanted::look: {
+      Request request{Output::patches};
+      if (config.class_token) request.add(attention_key(config));
+      return request;
+    }
+  }
+  return {};
+}
+
+/// The mean over the heads of what the class token attends to, patches only.
+std::vector<float> attention_to_patches(const ImageOutputs& outputs, const ModelConfig& config) {
+  const TensorView<const float> heads = outputs[attention_key(config)];
+  const std::size_t prefix = outputs.num_prefix_tokens();
+  std::vector<float> out(heads.dim(1) - prefix);
+  for (std::size_t h = 0; h < heads.dim(0); ++h) {
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] += heads.row(h)[prefix + i] / static_cast<float>(heads.dim(0));
+  }
+  return out;
+}
+
+}  // namespace
+
+Engine::Engine(std::span<ServedModel> models, DecodePool& pool, Metrics& metrics,
+               const EngineOptions& options)
+    : models_(models),
+      pool_(pool),
+      metrics_(metrics),
+      options_(options),
+      num_threads_(static_cast<std::size_t>(internal::resolve_threads(options.threads))),
+      batch_limit_(options.batch != 0 ? options.batch : internal::plan_group(num_threads_, 0).at_most),
+      ready_(models.size()),
+      worker_outputs_(pool.size()) {}
+
+Engine::~Engine() {
+  stop();
+}
+
+void Engine::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  can_work_.notify_all();
+  can_compute_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void Engine::start(std::function<void(const std::string&)> loaded) {
+  loaded_ = std::move(loaded);
+  threads_.emplace_back([this] {
+    if (load_all()) compute_loop();
+  });
+  for (std::size_t i = 0; i < pool_.size(); ++i) threads_.emplace_back([this, i] { work_loop(i); });
+}
+
+bool Engine::load_all() {
+  std::string failure;
+  try {
+    for (ServedModel& model : models_) {
+      model.load();
+      ++num_loaded_;
+    }
+  } catch (const std::bad_alloc&) {
+    failure = "out of memory while the models are loaded";
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  loaded_(failure);
+  return failure.empty();
+}
+
+bool Engine::submit(std::shared_ptr<Work> work) {
+  work->num_left = work->items.size();
+  if (work->items.empty()) {
+    work->done(*work);
+    return true;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (num_waiting_ > 0 && num_waiting_ + work->items.size() > options_.max_waiting) return false;
+    num_waiting_ += work->items.size();
+    for (std::size_t i = 0; i < work->items.size(); ++i) {
+      Ref ref{.work = work, .index = i, .number = next_number_++, .pixels = {}};
+      if (work->items[i].is_text) {
+        ready_[work->model].push_back(std::move(ref));
+        ++num_ready_;
+      } else {
+        files_.push_back(std::move(ref));
+      }
+    }
+  }
+  can_work_.notify_all();
+  can_compute_.notify_one();
+  return true;
+}
+
+std::size_t Engine::num_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return num_waiting_;
+}
+
+bool Engine::is_dropped(const Ref& ref) {
+  return (ref.work->gone && ref.work->gone->load()) || Clock::now() > ref.work->deadline;
+}
+
+void Engine::set_failure(const Ref& ref, std::string text, ErrorKind kind) {
+  ref.item().failure = std::move(text);
+  ref.item().kind = kind;
+}
+
+// ------------------------------------------------------------------------------------------- taking turns
+
+bool Engine::may_decode() const {
+  return !files_.empty() && !is_computing_ && num_decoding_ + num_tasks_ < num_threads_ &&
+         num_ready_ + num_decoding_ < batch_limit_;
+}
+
+/// Once nothing is left to decode that could be computed with what is ready.
+bool Engine::may_compute() const {
+  return num_ready_ > 0 && num_decoding_ == 0 && num_tasks_ == 0 &&
+         (files_.empty() || num_ready_ >= batch_limit_);
+}
+
+/// How many images of the oldest queue a worker computes now; 0 where it does not.
+std::size_t Engine::task_size() const {
+  if (is_computing_ || num_ready_ == 0 || num_decoding_ + num_tasks_ >= num_threads_ ||
+      pool_.size() < num_threads_)
+    return 0;
+  const std::deque<Ref>& queue = ready_[oldest_queue()];
+  const Ref& oldest = queue.front();
+  const ServedModel& served = models_[oldest.work->model];
+  if (oldest.item().is_text || oldest.work->classes || !served.is_loaded()) return 0;
+  const std::size_t size =
+      std::min(served.images_per_task(oldest.pixels.dim(1), oldest.pixels.dim(2)), batch_limit_);
+  const bool more_come = !files_.empty() || num_decoding_ > 0;
+  if (queue.size() < size && more_come) return 0;
+  const std::size_t num_inputs = files_.size() + num_ready_ + num_decoding_ + num_in_tasks_;
+  // two tasks for each thread to begin with, and no fewer than keep all of them busy
+  const std::size_t tasks_of_each = num_tasks_ == 0 ? 2 : 1;
+  return num_inputs >= tasks_of_each * num_threads_ * size ? size : 0;
+}
+
+void Engine::work_loop(std::size_t worker) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    std::size_t size = 0;
+    can_work_.wait(lock, [&] { return is_stopped_ || (size = task_size()) > 0 || may_decode(); });
+    if (is_stopped_) return;
+    if (size > 0) {
+      std::vector<Ref> task = take_task(size);
+      const std::size_t num_images = task.size();
+      ++num_tasks_;
+      num_in_tasks_ += num_images;
+      lock.unlock();
+      compute_task(worker, std::move(task));
+      lock.lock();
+      --num_tasks_;
+      num_in_tasks_ -= num_images;
+    } else {
+      Ref ref = std::move(files_.front());
+      files_.pop_front();
+      decode(worker, std::move(ref), lock);
+    }
+    can_work_.notify_all();
+    if (may_compute()) can_compute_.notify_one();
+  }
+}
+
+/// With the lock held before and after.
+void Engine::decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& lock) {
+  ++num_decoding_;
+  lock.unlock();
+  WorkItem& item = ref.item();
+  if (is_dropped(ref)) {
+    set_failure(ref, kGone, ErrorKind::io);
+  } else {
+    try {
+      FilePixels found = pool_.decode(worker, item.data, static_cast<std::uint32_t>(ref.work->model),
+                                      ref.work->image_rules, ref.work->deadline);
+      ref.pixels = std::move(found.pixels);
+      item.image_size = found.image_size;
+    } catch (const Error& error) {
+      set_failure(ref, std::string(error.message()), error.kind());
+    } catch (const std::exception& error) {
+      set_failure(ref, error.what(), ErrorKind::io);
+    }
+  }
+  std::string().swap(item.data);  // the file is not needed any more
+  const bool is_ready = item.failure.empty();
+  if (!is_ready) finish(std::span(&ref, 1));
+  lock.lock();
+  --num_decoding_;
+  if (is_ready) {
+    ready_[ref.work->model].push_back(std::move(ref));
+    ++num_ready_;
+  }
+}
+
+void Engine::compute_loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const auto wakes = [this] { return is_stopped_ || (may_compute() && task_size() == 0); };
+    if (options_.idle_unload_seconds == 0 || num_loaded_.load() == 0) {
+      can_compute_.wait(lock, wakes);
+    } else if (!can_compute_.wait_for(lock, std::chrono::seconds(options_.idle_unload_seconds), wakes)) {
+      if (num_waiting_ == 0) unload_idle();
+      continue;
+    }
+    if (is_stopped_) return;
+    std::vector<Ref> batch = take_batch();
+    is_computing_ = true;
+    lock.unlock();
+    compute_batch(std::move(batch));
+    lock.lock();
+    is_computing_ = false;
+    can_work_.notify_all();
+  }
+}
+
+void Engine::unload_idle() {
+  for (ServedModel& model : models_) model.unload();
+  outputs_ = {};
+  for (BatchOutputs& outputs : worker_outputs_) outputs = {};
+  num_loaded_ = 0;
+  ::malloc_trim(0);
+}
+
+/// Of the queues that are not empty, the one whose first input waited longest.
+std::size_t Engine::oldest_queue() const {
+  std::size_t oldest = ready_.size();
+  for (std::size_t i = 0; i < ready_.size(); ++i) {
+    if (ready_[i].empty()) continue;
+    if (oldest == ready_.size() || ready_[i].front().number < ready_[oldest].front().number) oldest = i;
+  }
+  return oldest;
+}
+
+/// What waited longest, and what can be computed together with it.
+std::vector<Engine::Ref> Engine::take_batch() {
+  std::deque<Ref>& queue = ready_[oldest_queue()];
+  const Work& first = *queue.front().work;
+  const bool is_text = queue.front().item().is_text;
+  const std::size_t limit = is_text ? std::max(kTextsAtOnce, batch_limit_) : batch_limit_;
+  std::vector<Ref> batch;
+  std::deque<Ref> left;
+  for (Ref& ref : queue) {
+    const bool fits = batch.size() < limit && ref.item().is_text == is_text &&
+                      ref.work->wanted == first.wanted && ref.work->classes == first.classes;
+    if (fits) {
+      batch.push_back(std::move(ref));
+    } else {
+      left.push_back(std::move(ref));
+    }
+  }
+  num_ready_ -= batch.size();
+  queue = std::move(left);
+  return batch;
+}
+
+/// The image that waited longest, and up to `size` in all that follow it and are like it.
+std::vector<Engine::Ref> Engine::take_task(std::size_t size) {
+  std::deque<Ref>& queue = ready_[oldest_queue()];
+  std::vector<Ref> task;
+  const auto is_like_first = [&](const Ref& ref) {
+    return !ref.item().is_text && !ref.work->classes && ref.work->wanted == task.front().work->wanted &&
+           ref.pixels.shape() == task.front().pixels.shape();
+  };
+  while (!queue.empty() && task.size() < size && (task.empty() || is_like_first(queue.front()))) {
+    task.push_back(std::move(queue.front()));
+    queue.pop_front();
+  }
+  num_ready_ -= task.size();
+  return task;
+}
+
+// ---------------------------------------------------------------------------------------------- computing
+
+/// Makes what `compute` throws the failure of all of them.
+template <typename Compute>
+void Engine::compute_guarded(std::span<Ref> refs, BatchOutputs& outputs, const Compute& compute) {
+  try {
+    if (!refs.empty()) compute();
+  } catch (const Error& error) {
+    for (const Ref& ref : refs) set_failure(ref, std::string(error.message()), error.kind());
+  } catch (const std::bad_alloc&) {
+    outputs = {};
+    for (const Ref& ref : refs) set_failure(ref, "not enough memory", ErrorKind::io);
+  } catch (const std::exception& error) {
+    for (const Ref& ref : refs) set_failure(ref, error.what(), ErrorKind::io);
+  }
+}
+
+/// Those that a client waits for, in front of the others, which have failed.
+std::span<Engine::Ref> Engine::drop_gone(std::span<Ref> batch) {
+  const auto alive =
+      std::partition(batch.begin(), batch.end(), [](const Ref& ref) { return !is_dropped(ref); });
+  for (const Ref& ref : std::span(alive, batch.end())) set_failure(ref, kGone, ErrorKind::io);
+  return {batch.begin(), alive};
+}
+
+void Engine::compute_batch(std::vector<Ref> batch) {
+  const std::span<Ref> refs = drop_gone(batch);
+  compute_guarded(refs, outputs_, [&] {
+    ServedModel& served = models_[refs.front().work->model];
+    const bool is_reloaded = !served.is_loaded();
+    LoadedModel& model = served.load();
+    if (is_reloaded) ++num_loaded_;
+    metrics_.add_batch(refs.size());
+    if (refs.front().item().is_text) {
+      compute_texts(model, refs);
+    } else {
+      compute_images(model, {&model.session(), &outputs_}, refs);
+    }
+  });
+  finish(batch);
+}
+
+void Engine::compute_task(std::size_t worker, std::vector<Ref> task) {
+  const std::span<Ref> refs = drop_gone(task);
+  BatchOutputs& outputs = worker_outputs_[worker];
+  compute_guarded(refs, outputs, [&] {
+    LoadedModel& model = models_[refs.front().work->model].loaded();
+    metrics_.add_batch(refs.size());
+    compute_images(model, {&model.session_of(worker), &outputs}, refs);
+  });
+  finish(task);
+}
+
+void Engine::compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch) {
+  const Work& first = *batch.front().work;
+  const ModelConfig& config = model.session().model().config();
+  const Request request = request_of(first.wanted, first.classes.has_value(), config);
+  std::vector<TensorView<const float>> pixels;
+  std::vector<Ref*> taken;
+  for (Ref& ref : batch) {
+    try {
+      model.session().model().require_grid(ref.pixels.dim(1), ref.pixels.dim(2));
+      pixels.push_back(ref.pixels.view());
+      taken.push_back(&ref);
+    } catch (const Error& error) {
+      set_failure(ref, std::string(error.message()), error.kind());
+    }
+  }
+  try {
+    lane.session->run_pixels(pixels, request, *lane.outputs);
+  } catch (const std::bad_alloc&) {
+    if (taken.size() < 2) throw;
+    *lane.outputs = {};
+    for (Ref* const ref : taken) compute_images(model, lane, std::span(ref, 1));  // one after the other
+    return;
+  }
+  for (std::size_t i = 0; i < taken.size(); ++i) take_outputs(model, *taken[i], (*lane.outputs)[i]);
+  metrics_.add_images(taken.size());
+}
+
+void Engine::take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outputs) {
+  const ModelConfig& config = model.session().model().config();
+  WorkItem& item = ref.item();
+  const Work& work = *ref.work;
+  item.num_tokens = outputs.grid().rows * outputs.grid().columns + outputs.num_prefix_tokens();
+  if (work.wanted == Wanted::look) {
+    const TensorView<const float> patches = outputs.patches();
+    item.grid = outputs.grid();
+    item.patches.assign(patches.data(), patches.data() + patches.num_elements());
+    if (config.class_token) item.attention = attention_to_patches(outputs, config);
+    return;
+  }
+  if (work.classes) {
+    const Classifier classifier = model.classifier(*work.classes);
+    item.values.resize(classifier.size());
+    classifier.values(outputs, item.values);
+  } else {
+    const std::span<const float> found =
+        outputs[work.wanted == Wanted::classes ? Output::logits : default_output(config)].flat();
+    item.values.assign(found.begin(), found.end());
+  }
+  if (!are_finite(item.values)) set_failure(ref, kNotFinite, ErrorKind::format);
+}
+
+void Engine::compute_texts(LoadedModel& model, std::span<Ref> batch) {
+  std::vector<TokenRow> rows;
+  std::vector<Ref*> taken;
+  for (Ref& ref : batch) {
+    try {
+      rows.push_back(model.tokens(ref.item().data, ref.work->text_rules));
+      taken.push_back(&ref);
+    } catch (const Error& error) {
+      set_failure(ref, std::string(error.message()), error.kind());
+    }
+  }
+  const Tensor<float> vectors = model.encode(rows);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    WorkItem& item = taken[i]->item();
+    item.num_tokens = rows[i].count;
+    item.values.assign(vectors.view().row(i), vectors.view().row(i) + vectors.dim(1));
+    if (!are_finite(item.values)) set_failure(*taken[i], kNotFinite, ErrorKind::format);
+  }
+}
+
+/// Hands back the requests whose last inputs these are.
+void Engine::finish(std::span<Ref> refs) {
+  std::vector<std::shared_ptr<Work>> done;
+  {
+    const std::lock_guard lock(mutex_);
+    num_waiting_ -= refs.size();
+    for (Ref& ref : refs) {
+      if (--ref.work->num_left == 0) done.push_back(ref.work);
+    }
+  }
+  for (const std::shared_ptr<Work>& work : done) work->done(*work);
+}
+
+}  // namespace vit::app

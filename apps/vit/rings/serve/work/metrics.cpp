@@ -1,0 +1,99 @@
+#include "apps/vit/rings/serve/work/metrics.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+std::string number(double value) {
+  std::array<char, 32> digits;
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
+}
+
+void append_head(std::string& out, std::string_view name, std::string_view type, std::string_view help) {
+  out += vit::text("# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n");
+}
+
+void append_value(std::string& out, std::string_view name, std::string_view type, std::string_view help,
+                  std::uint64_t value) {
+  append_head(out, name, type, help);
+  out += vit::text(name, " ", value, "\n");
+}
+
+}  // namespace
+
+void Histogram::add(double value) {
+  const auto bucket = static_cast<std::size_t>(std::ranges::lower_bound(bounds_, value) - bounds_.begin());
+  const std::lock_guard lock(mutex_);
+  ++counts_[bucket];
+  sum_ += value;
+}
+
+void Histogram::append_to(std::string& out, std::string_view name, std::string_view labels) const {
+  const std::lock_guard lock(mutex_);
+  const std::string_view comma = labels.empty() ? "" : ",";
+  const std::string braces = labels.empty() ? "" : vit::text("{", labels, "}");
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    sum += counts_[i];
+    const std::string bound = i < bounds_.size() ? number(bounds_[i]) : "+Inf";
+    out += vit::text(name, "_bucket{", labels, comma, "le=\"", bound, "\"} ", sum, "\n");
+  }
+  out += vit::text(name, "_sum", braces, " ", number(sum_), "\n", name, "_count", braces, " ", sum, "\n");
+}
+
+void Metrics::add_request(std::string_view route, unsigned status, double seconds) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++requests_[{std::string(route), status}];
+  }
+  durations_.add(seconds);
+}
+
+void Metrics::add_rejected(std::string_view reason) {
+  const std::lock_guard lock(mutex_);
+  const auto place = rejected_.find(reason);
+  if (place == rejected_.end()) {
+    rejected_.emplace(reason, 1);
+  } else {
+    ++place->second;
+  }
+}
+
+void Metrics::add_batch(std::size_t size) {
+  batches_.add(static_cast<double>(size));
+}
+
+std::string Metrics::text(const Gauges& gauges, std::string_view version) const {
+  std::string out;
+  {
+    const std::lock_guard lock(mutex_);
+    append_head(out, "vit_requests_total", "counter", "Requests by route and status.");
+    for (const auto& [key, count] : requests_)
+      out += vit::text("vit_requests_total{route=\"", key.first, "\",status=\"", key.second, "\"} ", count,
+                       "\n");
+    append_head(out, "vit_rejected_total", "counter", "Requests that were not worked on, by reason.");
+    for (const auto& [reason, count] : rejected_)
+      out += vit::text("vit_rejected_total{reason=\"", reason, "\"} ", count, "\n");
+  }
+  append_head(out, "vit_request_duration_seconds", "histogram",
+              "Seconds from the first byte of a request to the last of its answer.");
+  durations_.append_to(out, "vit_request_duration_seconds", "");
+  append_head(out, "vit_batch_size", "histogram", "Inputs that were computed together.");
+  batches_.append_to(out, "vit_batch_size", "");
+  append_value(out, "vit_images_total", "counter", "Images computed.", num_images_.load());
+  append_value(out, "vit_queue_depth", "gauge", "Inputs that wait or are computed.", gauges.queue_depth);
+  append_value(out, "vit_requests_in_work", "gauge", "Requests that are admitted and not answered.",
+               gauges.connections_in_work);
+  append_value(out, "vit_decoder_restarts_total", "counter", "Decoding processes that were started again.",
+               gauges.worker_restarts);
+  append_value(out, "vit_models_loaded", "gauge", "Models in memory.", gauges.models_loaded);
+  append_head(out, "vit_build_info", "gauge", "The release that serves.");
+  out += vit::text("vit_build_info{version=\"", version, "\"} 1\n");
+  return out;
+}
+
+}  // namespace vit::app

@@ -1,0 +1,183 @@
+#include "apps/vit/rings/serve/work/served_model.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+
+#include "apps/vit/ground/usage_error.h"
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+#include "vit/io/json.h"
+#include "vit/text/clean.h"
+#include "vit/text/unicode.h"
+
+namespace vit::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kKeptClassifiers = 16;
+
+/// Both towers where there are two and a tokenizer is found; `no_texts` says why not.
+ImageAndText load_towers(const CommonOptions& common, std::string& no_texts) {
+  const fs::path path = model_path(common);
+  const TextOptions options = text_options(common);
+  const std::optional<TextDescription> found = describe_text_tower(path, options);
+  no_texts = !found ? "this model has no text tower" : found->tokenizer_missing;
+  if (no_texts.empty()) return ImageAndText::load(path, common.model_options, options);
+  return {.image = Model::load(path, common.model_options), .text = nullptr};
+}
+
+/// Lengths that a model was trained to be cut to, as its publisher's config.json lists them.
+std::vector<std::size_t> listed_dimensions(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  std::error_code error;
+  std::vector<std::size_t> out;
+  if (!fs::is_regular_file(file, error)) return out;
+  const internal::Json config = internal::load_json(file);
+  if (!config.is_object()) return out;
+  const std::optional<internal::Json> list = config.find("matryoshka_dimensions");
+  for (std::size_t i = 0; list && list->is_array() && i < list->size(); ++i) {
+    if ((*list)[i].is_number()) out.push_back((*list)[i].as_size({.min = 1, .max = 65536}));
+  }
+  return out;
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(const CommonOptions& common) : LoadedModel(common, {}, {}) {}
+
+LoadedModel::LoadedModel(const CommonOptions& common, ImageAndText towers, std::string no_texts)
+    : common_(common),
+      towers_(towers.image ? std::move(towers) : load_towers(common, no_texts)),
+      no_texts_(std::move(no_texts)),
+      session_(towers_.image, common.session),
+      worker_sessions_(static_cast<std::size_t>(internal::resolve_threads(common.session.threads))) {
+  if (towers_.text) encoder_.emplace(towers_.text, TextEncoderOptions{.threads = common.session.threads});
+}
+
+Session& LoadedModel::session_of(std::size_t worker) {
+  std::optional<Session>& session = worker_sessions_[worker];
+  if (!session) {
+    SessionOptions options = common_.session;
+    options.threads = 1;
+    session.emplace(towers_.image, options);
+  }
+  return *session;
+}
+
+ModelFacts LoadedModel::facts() const {
+  const Model& model = *towers_.image;
+  const ModelConfig& config = model.config();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  ModelFacts out{.config = config,
+                 .embedding_dim = config.projection_dim,
+                 .dimensions = listed_dimensions(model_path(common_)),
+                 .labels = {},
+                 .no_texts = no_texts_,
+                 .no_images = {},
+                 .run = {},
+                 .loaded_at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
+  if (config.projection_dim == 0 && config.pooling != Pooling::none) {
+    // as long as the vector is: two tokens side by side, a pooler
+    out.embedding_dim = config.pooled_dim();
+  }
+  const std::string feature = config.projection_dim > 0 ? "projected" : "pooled";
+  out.run = run_model(common_, model, std::span(&feature, 1));
+  if (config.has_classes()) {
+    const Labels labels(config, {});
+    for (std::size_t i = 0; i < config.num_classes; ++i) out.labels.push_back(labels.name(i));
+  }
+  if (towers_.text && towers_.text->config().score) out.score_kind = towers_.text->config().score->kind;
+  if (!model.has_preprocess_config()) {
+    try {
+      model.require_preprocess_config();
+    } catch (const Error& error) {
+      out.no_images = error.message();
+    }
+  }
+  return out;
+}
+
+TokenRow LoadedModel::tokens(const std::string& text, TextRules rules) {
+  const TextTower& tower = *towers_.text;
+  if (rules == TextRules::checkpoint) return tower.tokenize(text);
+  // immich runs the tokenizers library over text that is cleaned in its own way
+  const bool canonicalizes = tower.tokenizer().cleaning().find("canonicalize") != std::string::npos;
+  const std::string cleaned = clean_as_immich(text, canonicalizes);
+  if (tower.tokenizer().library() == TextLibrary::transformers) return tower.tokenize(cleaned);
+  if (!immich_tokenizer_) {
+    immich_tokenizer_ = Tokenizer::load_for_model(
+        model_path(common_), common_.tokenizer,
+        {.library = TextLibrary::transformers, .vocabulary_size = tower.config().vocabulary_size});
+  }
+  return immich_tokenizer_->encode(cleaned, tower.config().context_length);
+}
+
+Classifier LoadedModel::classifier(const ClassTexts& texts) {
+  const auto same = [&](const auto& kept) { return kept.first == texts; };
+  const auto found = std::ranges::find_if(classifiers_, same);
+  if (found != classifiers_.end()) {
+    std::rotate(classifiers_.begin(), found, found + 1);
+    return classifiers_.front().second;
+  }
+  Classifier made = Classifier::of_texts(towers_.image, *encoder_, texts.names, texts.templates);
+  classifiers_.emplace_front(texts, made);
+  if (classifiers_.size() > kKeptClassifiers) classifiers_.pop_back();
+  return made;
+}
+
+LoadedModel& ServedModel::load() {
+  if (!loaded_) {
+    auto loaded = std::make_unique<LoadedModel>(common_);
+    if (!facts_) facts_ = loaded->facts();
+    const std::string& before = facts_->run.fingerprint;
+    const std::string now = loaded->session().model().report().fingerprint;
+    VIT_CHECK(now == before, (Where{"serve", ErrorKind::io}), "the model '", name_,
+              "' is another one than when the server started (fingerprint ", now, " instead of ", before,
+              "): start the server again");
+    loaded_ = std::move(loaded);
+  }
+  return *loaded_;
+}
+
+std::size_t ServedModel::images_per_task(std::size_t height, std::size_t width) const noexcept {
+  try {
+    return std::max<std::size_t>(loaded_->session().plan(1, height, width).images_per_task, 1);
+  } catch (const std::exception&) {  // a size that the model does not take, which computing reports
+    return 1;
+  }
+}
+
+std::pair<std::string, std::string> parse_served_model(const std::string& value) {
+  if (value.empty()) fail_usage("--model: is empty");
+  std::error_code error;
+  const std::size_t equals = value.find('=');
+  if (equals != std::string::npos && !fs::exists(value, error)) {
+    if (equals == 0 || equals + 1 == value.size())
+      fail_usage("--model: expected [NAME=]PATH, found '", value, "'");
+    return {value.substr(0, equals), value.substr(equals + 1)};
+  }
+  const fs::path path = fs::absolute(value, error).lexically_normal();
+  const fs::path named = path.has_filename() ? path : path.parent_path();
+  // models--OWNER--NAME/snapshots/COMMIT
+  const fs::path snapshots = named.parent_path();
+  const std::string repository = snapshots.parent_path().filename().string();
+  constexpr std::string_view kPrefix = "models--";
+  if (snapshots.filename() == "snapshots" && repository.starts_with(kPrefix)) {
+    std::string name = repository.substr(kPrefix.size());
+    if (const std::size_t dashes = name.find("--"); dashes != std::string::npos) name.replace(dashes, 2, "/");
+    return {name, value};
+  }
+  const bool is_file = fs::is_regular_file(named, error);
+  return {(is_file ? named.stem() : named.filename()).string(), value};
+}
+
+std::string clean_as_immich(const std::string& text, bool canonicalize) {
+  std::string cleaned = internal::join_words(text);
+  if (!canonicalize) return cleaned;
+  return internal::lower_text(internal::remove_punctuation(cleaned));
+}
+
+}  // namespace vit::app

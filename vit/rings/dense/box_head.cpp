@@ -1,0 +1,105 @@
+#include "vit/rings/dense/box_head.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+
+namespace vit::internal {
+namespace {
+
+/// Log-odds as the library has them, in float32: near 1 the rounding of the sum is part of the bias.
+float log_odds(float part) {
+  constexpr float kLeast = 1e-4f;
+  return std::log(part + kLeast) - std::log1p(-part + kLeast);
+}
+
+float sigmoid(float value) {
+  return 1.0f / (1.0f + std::exp(-value));
+}
+
+}  // namespace
+
+BoxHead::BoxHead(const DenseBranch& branch, BoxLayers layers, std::size_t num_prefix,
+                 std::size_t num_registers)
+    : config_(std::get<BoxConfig>(branch.layers)),
+      outputs_(branch.outputs),
+      layers_(std::move(layers)),
+      num_prefix_(num_prefix),
+      num_registers_(num_registers) {}
+
+std::size_t BoxHead::num_boxes(GridSize grid) const {
+  return config_.tokens == BoxTokens::registers ? num_registers_ : grid.rows * grid.columns;
+}
+
+Shape BoxHead::output_shape(std::size_t output, GridSize grid) const {
+  return {1, num_boxes(grid), outputs_[output].channels};
+}
+
+void BoxHead::finish_boxes(GridSize grid, TensorView<float> boxes) const {
+  const std::array<float, 2> edges{static_cast<float>(grid.columns), static_cast<float>(grid.rows)};
+  for (std::size_t i = 0; i < boxes.dim(1); ++i) {
+    float* const box = boxes.row(i);
+    if (config_.from_patch) {
+      const std::array<std::size_t, 2> place{i % grid.columns, i / grid.columns};
+      for (std::size_t axis = 0; axis < 2; ++axis) {
+        box[axis] += log_odds(static_cast<float>(place[axis] + 1) / edges[axis]);
+        box[2 + axis] += log_odds(1.0f / edges[axis]);
+      }
+    }
+    std::transform(box, box + 4, box, sigmoid);
+  }
+}
+
+void BoxHead::forward(TensorView<const float> tokens, GridSize grid,
+                      std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const {
+  const std::size_t width = tokens.num_columns(), boxes = num_boxes(grid);
+  const std::size_t first =
+      config_.tokens == BoxTokens::registers ? num_prefix_ - num_registers_ : num_prefix_;
+  VIT_CHECK(outputs.size() == layers_.outputs.size() && tokens.dim(0) >= first + boxes,
+            (Where{"BoxHead", ErrorKind::mismatch}), tokens.dim(0), " tokens and ", outputs.size(),
+            " results for ", boxes, " boxes and ", layers_.outputs.size(), " perceptrons");
+  BoxMaps& maps = memory.boxes;
+  memory.lay_out([&](Arena::Taker& arena) {
+    maps.tokens = arena.take<float>({tokens.dim(0), width});
+    for (TensorView<float>& hidden : maps.hidden) hidden = arena.take<float>({boxes, width});
+    std::size_t scratch = 1;
+    for (const std::vector<Convolution>& layers : layers_.outputs) {
+      for (const Convolution& layer : layers) scratch = std::max(scratch, layer.scratch_floats());
+    }
+    maps.scratch = arena.take<float>({static_cast<std::size_t>(resolve_threads(threads)), scratch});
+  });
+  if (layers_.norm) {
+    layers_.norm->forward(tokens, maps.tokens, threads);
+  } else {
+    std::ranges::copy(tokens.flat(), maps.tokens.data());
+  }
+  const TensorView<float> rows(maps.tokens.row(first), Shape{boxes, width});
+  if (config_.times_class_token) {
+    const float* const token = maps.tokens.row(0);
+    for (std::size_t i = 0; i < boxes; ++i) {
+      for (std::size_t c = 0; c < width; ++c) rows.row(i)[c] *= token[c];
+    }
+    layers_.times_norm->forward(rows, rows, threads);
+  }
+  // the boxes as pixels of a map: rows of the grid, or one row
+  const MapSize size =
+      config_.tokens == BoxTokens::patches ? MapSize{grid.rows, grid.columns} : MapSize{1, boxes};
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    FeatureMap in = FeatureMap::of_tokens(rows, size);
+    const std::vector<Convolution>& layers = layers_.outputs[o];
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      const bool is_last = l + 1 == layers.size();
+      const FeatureMap out = FeatureMap::of_tokens(is_last ? outputs[o][0] : maps.hidden[l % 2], size);
+      layers[l].forward(in, out, threads, maps.scratch,
+                        {.activation = is_last ? Activation::none : config_.activation});
+      in = out;
+    }
+    if (outputs_[o].meaning == MapMeaning::boxes) finish_boxes(grid, outputs[o]);
+  }
+}
+
+}  // namespace vit::internal

@@ -1,0 +1,44 @@
+// BoxHead: boxes of tokens and what is in them, by perceptrons of three layers (YOLOS: detection tokens;
+// OWL-ViT: patches). Letters: T tokens of an image, C channels of a token, N boxes.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "vit/dense_config.h"
+#include "vit/layers/convolution.h"
+#include "vit/layers/layer_norm.h"
+#include "vit/position/config.h"
+#include "vit/rings/dense/dense_memory.h"
+
+namespace vit::internal {
+
+struct BoxLayers {
+  std::optional<LayerNorm> norm{};                  // of all tokens of the tap
+  std::optional<LayerNorm> times_norm{};            // of tokens times the class token
+  std::vector<std::vector<Convolution>> outputs{};  // 1x1 layers of each output, in their order
+};
+
+class BoxHead {
+ public:
+  BoxHead(const DenseBranch& branch, BoxLayers layers, std::size_t num_prefix, std::size_t num_registers);
+
+  /// (1, N, numbers of a box).
+  Shape output_shape(std::size_t output, GridSize grid) const;
+
+  /// Tokens (T, C) of the tap -> outputs (1, N, numbers), boxes as center, width and height from 0 to 1.
+  void forward(TensorView<const float> tokens, GridSize grid, std::span<const TensorView<float>> outputs,
+               int threads, DenseMemory& memory) const;
+
+ private:
+  std::size_t num_boxes(GridSize grid) const;
+  void finish_boxes(GridSize grid, TensorView<float> boxes) const;
+
+  BoxConfig config_;
+  std::vector<MapOutput> outputs_;
+  BoxLayers layers_;
+  std::size_t num_prefix_, num_registers_;
+};
+
+}  // namespace vit::internal

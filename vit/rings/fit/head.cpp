@@ -1,0 +1,217 @@
+// Applying heads, and their files.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/config/output_table.h"
+#include "vit/fit.h"
+#include "vit/io/in_quotes.h"
+#include "vit/io/json.h"
+#include "vit/io/safetensors.h"
+#include "vit/rings/fit/neighbors.h"
+
+namespace vit {
+namespace {
+
+using internal::Json;
+using internal::TensorFile;
+
+constexpr Where kWhere{"classifier_head", ErrorKind::argument};
+constexpr const char* kMember = "vit_classifier";  // of the metadata
+constexpr std::size_t kFormat = 1;
+constexpr std::string_view kMethods[]{"logistic", "knn", "centroid"};
+
+/// The description of a model in messages: its name, else its origin, and its fingerprint.
+std::string described(const std::string& name, const std::string& fingerprint) {
+  return (name.empty() ? "a model" : internal::plain_or_quoted(name)) + " (" + fingerprint + ")";
+}
+
+void apply_functions(const ClassifierHead& head, std::span<const float> x, std::span<float> values) {
+  std::vector<double> row(x.size());
+  for (std::size_t c = 0; c < x.size(); ++c) {
+    row[c] = (static_cast<double>(x[c]) - static_cast<double>(head.mean.data()[c])) /
+             static_cast<double>(head.scale.data()[c]);
+  }
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const float* const factors = head.coefficients.view().row(k);
+    double sum = head.intercepts.data()[k];
+    for (std::size_t c = 0; c < row.size(); ++c) sum += row[c] * static_cast<double>(factors[c]);
+    values[k] = static_cast<float>(sum);
+  }
+}
+
+void apply_votes(const ClassifierHead& head, std::span<const float> x, std::span<float> values) {
+  std::vector<float> vector(x.begin(), x.end());
+  normalize(vector);
+  std::vector<std::size_t> rows(head.classes.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  const std::vector<double> votes =
+      internal::count_votes({head.vectors, head.classes, rows}, vector, values.size(), head.neighbors);
+  std::ranges::transform(votes, values.begin(), [](double sum) {
+    return sum > 0 ? static_cast<float>(std::log(sum)) : ClassifierHead::kNoVotes;
+  });
+}
+
+// ------------------------------------------------------------------------------------------------- files
+
+std::string number_text(double number) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+}
+
+std::string to_json(const ClassifierHead& head) {
+  using internal::json_string;
+  std::string out =
+      text("{\"format\": ", kFormat, ", \"method\": ", json_string(to_string(head.method)),
+           ", \"features\": ", json_string(head.features), ", \"model\": ", json_string(head.model),
+           ", \"fingerprint\": ", json_string(head.fingerprint), ", \"images\": ", head.num_images,
+           ", \"folds\": ", head.num_folds);
+  if (head.method == FitMethod::knn) out += text(", \"neighbors\": ", head.neighbors);
+  if (head.strength) out += ", \"strength\": " + number_text(*head.strength);
+  if (head.cross_validated_top1)
+    out += ", \"cross_validated_top1\": " + number_text(*head.cross_validated_top1);
+  out += ", \"labels\": [";
+  for (std::size_t k = 0; k < head.labels.size(); ++k) out += (k ? ", " : "") + json_string(head.labels[k]);
+  return out + "]}";
+}
+
+FitMethod parse_method(const Json& name) {
+  const auto found = std::ranges::find(kMethods, name.as_string());
+  VIT_CHECK(found != std::end(kMethods), kWhere.with(ErrorKind::unsupported), name.where(),
+            ": no such method: ", internal::in_quotes(name.as_string()));
+  return static_cast<FitMethod>(found - std::begin(kMethods));
+}
+
+/// The fields from the metadata; tensors are read later.
+ClassifierHead parse_head(const Json& json) {
+  const std::size_t format = json.at("format").as_size();
+  VIT_CHECK(format == kFormat, kWhere.with(ErrorKind::unsupported), json.file(), ": a head of format ",
+            format, "; this release reads ", kFormat);
+  ClassifierHead head;
+  head.method = parse_method(json.at("method"));
+  head.features = json.at("features").as_string();
+  head.model = json.at("model").as_string();
+  head.fingerprint = json.at("fingerprint").as_string();
+  head.num_images = json.at("images").as_size();
+  head.num_folds = json.at("folds").as_size();
+  if (head.method == FitMethod::knn) head.neighbors = json.at("neighbors").as_size({.min = 1});
+  head.strength = json.find_double("strength");
+  head.cross_validated_top1 = json.find_double("cross_validated_top1");
+  const Json labels = json.at("labels");
+  for (std::size_t k = 0; k < labels.size(); ++k) head.labels.emplace_back(labels[k].as_string());
+  VIT_CHECK(head.labels.size() >= 2, kWhere.with(ErrorKind::format), labels.where(),
+            " must name at least two classes");
+  return head;
+}
+
+/// The tensor `name` as float32, of that shape; 0 = any size but zero.
+Tensor<float> read_floats(const TensorFile& file, const char* name, Shape shape) {
+  const internal::TensorEntry& entry = file.at(name);
+  bool fits = entry.shape.size() == shape.rank();
+  for (std::size_t i = 0; fits && i < shape.rank(); ++i)
+    fits = shape[i] == 0 ? entry.shape[i] > 0 : entry.shape[i] == shape[i];
+  VIT_CHECK(fits, kWhere.with(ErrorKind::format), entry.describe(), " does not match the other parts");
+  Tensor<float> out = internal::to_float(entry);
+  VIT_CHECK(std::ranges::all_of(out.flat(), [](float x) { return std::isfinite(x); }),
+            kWhere.with(ErrorKind::format), entry.describe(), " contains numbers that are not finite");
+  return out;
+}
+
+void read_votes(const TensorFile& file, ClassifierHead& head) {
+  head.vectors = read_floats(file, "vectors", {0, 0});
+  const internal::TensorEntry& entry = file.at("classes");
+  const std::size_t count = head.vectors.dim(0);
+  VIT_CHECK(entry.dtype_name == "I32" && entry.shape == std::vector{count}, kWhere.with(ErrorKind::format),
+            entry.describe(), " must contain an I32 for each of ", count, " vectors");
+  head.classes.resize(count);
+  entry.bytes.read(0, std::as_writable_bytes(std::span(head.classes)));
+  const auto largest = *std::ranges::max_element(head.classes);
+  VIT_CHECK(largest < head.labels.size(), kWhere.with(ErrorKind::format), entry.describe(),
+            " contains a class without a label: ", largest);
+}
+
+void read_functions(const TensorFile& file, ClassifierHead& head) {
+  head.mean = read_floats(file, "mean", {0});
+  const std::size_t columns = head.mean.num_elements(), num_classes = head.labels.size();
+  head.scale = read_floats(file, "scale", {columns});
+  head.coefficients = read_floats(file, "coefficients", {num_classes, columns});
+  head.intercepts = read_floats(file, "intercepts", {num_classes});
+  VIT_CHECK(std::ranges::all_of(head.scale.flat(), [](float x) { return x > 0; }),
+            kWhere.with(ErrorKind::format), file.at("scale").describe(), " must be positive");
+}
+
+internal::TensorToWrite floats_to_write(const char* name, const Tensor<float>& tensor) {
+  internal::TensorToWrite out{.name = name, .dtype = internal::Dtype::f32, .shape = {}, .bytes = {}};
+  for (std::size_t i = 0; i < tensor.shape().rank(); ++i) out.shape.push_back(tensor.dim(i));
+  out.bytes = std::as_bytes(tensor.flat());
+  return out;
+}
+
+}  // namespace
+
+const char* to_string(FitMethod method) {
+  return kMethods[static_cast<std::size_t>(method)].data();
+}
+
+std::size_t ClassifierHead::num_features() const {
+  return method == FitMethod::knn ? vectors.dim(1) : coefficients.dim(1);
+}
+
+void ClassifierHead::apply(std::span<const float> x, std::span<float> values) const {
+  VIT_CHECK(x.size() == num_features() && values.size() == labels.size(), kWhere, "the head expects ",
+            num_features(), " features and outputs ", labels.size(), " values, not ", x.size(), " and ",
+            values.size());
+  method == FitMethod::knn ? apply_votes(*this, x, values) : apply_functions(*this, x, values);
+}
+
+void ClassifierHead::attach(const Model& from, Output vector) {
+  features = to_string(vector);
+  model = from.name();
+  fingerprint = from.report().fingerprint;
+}
+
+Output ClassifierHead::output(const Model& from) const {
+  const std::string& found = from.report().fingerprint;
+  VIT_CHECK(fingerprint.empty() || fingerprint == found, kWhere.with(ErrorKind::mismatch),
+            "the classifier was fitted on features of ", described(model, fingerprint), ", not of ",
+            described(from.name(), found));
+  const OutputKey key = parse_output(features, from.config());
+  VIT_CHECK(internal::row_of(key.output).is_vector, kWhere, "the classifier reads ",
+            internal::in_quotes(features), ", which is not a vector");
+  return key.output;
+}
+
+void save_head(const std::filesystem::path& path, const ClassifierHead& head) {
+  const std::map<std::string, std::string> metadata{{kMember, to_json(head)}};
+  std::vector<internal::TensorToWrite> tensors;
+  if (head.method == FitMethod::knn) {
+    tensors.push_back(floats_to_write("vectors", head.vectors));
+    tensors.push_back({.name = "classes",
+                       .dtype = internal::Dtype::i32,
+                       .shape = {head.classes.size()},
+                       .bytes = std::as_bytes(std::span(head.classes))});
+  } else {
+    tensors.push_back(floats_to_write("mean", head.mean));
+    tensors.push_back(floats_to_write("scale", head.scale));
+    tensors.push_back(floats_to_write("coefficients", head.coefficients));
+    tensors.push_back(floats_to_write("intercepts", head.intercepts));
+  }
+  internal::write_safetensors(path, tensors, metadata);
+}
+
+ClassifierHead load_head(const std::filesystem::path& path) {
+  const TensorFile file = internal::open_safetensors(path);
+  const auto metadata = file.metadata().find(kMember);
+  VIT_CHECK(metadata != file.metadata().end(), kWhere.with(ErrorKind::format), path.string(),
+            ": not a classifier head, there is no ", kMember, " in its metadata; is it a checkpoint?");
+  ClassifierHead head = parse_head(internal::parse_json(metadata->second, path.string()));
+  head.method == FitMethod::knn ? read_votes(file, head) : read_functions(file, head);
+  return head;
+}
+
+}  // namespace vit
