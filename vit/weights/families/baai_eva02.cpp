@@ -6,6 +6,7 @@
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
+namespace baai_eva02 {
 namespace {
 
 constexpr Row kRows[] = {
@@ -89,13 +90,14 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace baai_eva02
 
 constinit const Family kBaaiFamily{.name = "baai_eva02",
                                    .anchor = "patch_embed.proj.weight",
                                    .prefixes = kTimmPrefixes,
                                    .library = "BAAI",
                                    .head = "head",
-                                   .match = match,
-                                   .read_as = read_as};
+                                   .match = baai_eva02::match,
+                                   .read_as = baai_eva02::read_as};
 
 }  // namespace vit::internal

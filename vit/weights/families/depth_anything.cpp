@@ -13,6 +13,7 @@
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
+namespace depth_anything {
 namespace {
 
 constexpr Where kWhere{"depth_anything", ErrorKind::mismatch};
@@ -155,14 +156,15 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace depth_anything
 
 constinit const Family kDepthAnythingFamily{.name = "depth_anything",
                                             .anchor = "depth_head.projects.0.weight",
                                             .other_anchor = "patch_embed.proj.weight",
-                                            .prefixes = kPrefixes,
+                                            .prefixes = depth_anything::kPrefixes,
                                             .library = "",
-                                            .match = match,
-                                            .read = read,
+                                            .match = depth_anything::match,
+                                            .read = depth_anything::read,
                                             .is_dense = true};
 
 }  // namespace vit::internal

@@ -9,6 +9,7 @@
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
+namespace depth_anything_3 {
 namespace {
 
 constexpr Where kWhere{"depth_anything_3", ErrorKind::mismatch};
@@ -124,12 +125,13 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace depth_anything_3
 
 constinit const Family kDepthAnything3Family{.name = "depth_anything_3",
                                              .anchor = "head.projects.0.weight",
                                              .library = "",
-                                             .match = match,
-                                             .read = read,
+                                             .match = depth_anything_3::match,
+                                             .read = depth_anything_3::read,
                                              .is_dense = true};
 
 }  // namespace vit::internal

@@ -7,6 +7,7 @@
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
+namespace dino_text {
 namespace {
 
 constexpr std::string_view kPrefixes[] = {"text_model.backbone."};
@@ -72,7 +73,8 @@ std::optional<ParsedText> read(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace dino_text
 
-constinit const TextFamily kDinoTextFamily{.name = "dino_text", .read = read};
+constinit const TextFamily kDinoTextFamily{.name = "dino_text", .read = dino_text::read};
 
 }  // namespace vit::internal

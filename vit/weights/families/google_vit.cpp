@@ -6,6 +6,7 @@
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
+namespace google_vit {
 namespace {
 
 constexpr std::string_view kAnchor = "embedding/kernel";
@@ -98,12 +99,13 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace google_vit
 
 constinit const Family kGoogleFamily{.name = "google_vit",
-                                     .anchor = kAnchor,
-                                     .prefixes = kPrefixes,
+                                     .anchor = google_vit::kAnchor,
+                                     .prefixes = google_vit::kPrefixes,
                                      .library = "Google",
-                                     .match = match,
-                                     .read_as = read_as};
+                                     .match = google_vit::match,
+                                     .read_as = google_vit::read_as};
 
 }  // namespace vit::internal

@@ -8,6 +8,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_chmv2 {
 namespace {
 
 constexpr HeadRow kHead[] = {
@@ -83,12 +84,13 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_chmv2
 
 constinit const Family kHfChmv2Family{.name = "hf_chmv2",
                                       .anchor = "head.reassemble_stage.layers.0.projection.weight",
                                       .library = "",
-                                      .match = match,
-                                      .read = read,
+                                      .match = hf_chmv2::match,
+                                      .read = hf_chmv2::read,
                                       .is_dense = true};
 
 }  // namespace vit::internal

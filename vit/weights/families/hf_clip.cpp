@@ -9,6 +9,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_clip {
 namespace {
 
 constexpr Where kWhere{"hf_clip", ErrorKind::mismatch};
@@ -193,14 +194,15 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_clip
 
 constinit const Family kHfClipFamily{.name = "hf_clip",
                                      .anchor = "embeddings.patch_embedding.weight",
-                                     .prefixes = kPrefixes,
+                                     .prefixes = hf_clip::kPrefixes,
                                      .library = "",
                                      .head = "classifier",
                                      .head_place = Place::outside,
-                                     .match = match,
-                                     .read = read};
+                                     .match = hf_clip::match,
+                                     .read = hf_clip::read};
 
 }  // namespace vit::internal

@@ -6,6 +6,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_depth_anything {
 namespace {
 
 constexpr Where kWhere{"hf_depth_anything", ErrorKind::unsupported};
@@ -73,12 +74,13 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_depth_anything
 
 constinit const Family kHfDepthAnythingFamily{.name = "hf_depth_anything",
                                               .anchor = "neck.reassemble_stage.layers.0.projection.weight",
                                               .library = "",
-                                              .match = match,
-                                              .read = read,
+                                              .match = hf_depth_anything::match,
+                                              .read = hf_depth_anything::read,
                                               .is_dense = true};
 
 }  // namespace vit::internal

@@ -5,6 +5,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_dinov2 {
 namespace {
 
 constexpr Where kWhere{"hf_dinov2", ErrorKind::format};
@@ -90,14 +91,15 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_dinov2
 
 constinit const Family kHfDinov2Family{.name = "hf_dinov2",
                                        .anchor = "embeddings.patch_embeddings.projection.weight",
-                                       .prefixes = kPrefixes,
+                                       .prefixes = hf_dinov2::kPrefixes,
                                        .library = "",
                                        .head = "classifier",
                                        .head_place = Place::outside,
-                                       .match = match,
-                                       .read = read};
+                                       .match = hf_dinov2::match,
+                                       .read = hf_dinov2::read};
 
 }  // namespace vit::internal

@@ -4,6 +4,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_dinov3 {
 namespace {
 
 constexpr std::string_view kPrefixes[] = {"", "dinov3_vit.", "backbone."};
@@ -87,12 +88,13 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_dinov3
 
 constinit const Family kHfDinov3Family{.name = "hf_dinov3",
                                        .anchor = "embeddings.patch_embeddings.weight",
-                                       .prefixes = kPrefixes,
+                                       .prefixes = hf_dinov3::kPrefixes,
                                        .library = "",
-                                       .match = match,
-                                       .read = read};
+                                       .match = hf_dinov3::match,
+                                       .read = hf_dinov3::read};
 
 }  // namespace vit::internal

@@ -8,6 +8,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_dpt {
 namespace {
 
 constexpr Where kWhere{"hf_dpt", ErrorKind::unsupported};
@@ -139,14 +140,15 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_dpt
 
 constinit const Family kHfDptFamily{.name = "hf_dpt",
                                     .anchor = "neck.reassemble_stage.layers.0.projection.weight",
                                     .other_anchor = "embeddings.patch_embeddings.projection.weight",
-                                    .prefixes = kOwnPrefixes,
+                                    .prefixes = hf_dpt::kOwnPrefixes,
                                     .library = "",
-                                    .match = match,
-                                    .read = read,
+                                    .match = hf_dpt::match,
+                                    .read = hf_dpt::read,
                                     .is_dense = true};
 
 }  // namespace vit::internal

@@ -11,6 +11,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_eomt {
 namespace {
 
 constexpr Where kWhere{"hf_eomt", ErrorKind::format};
@@ -189,12 +190,13 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_eomt
 
 constinit const Family kHfEomtFamily{.name = "hf_eomt",
                                      .anchor = "upscale_block.block.0.conv1.weight",
                                      .library = "",
-                                     .match = match,
-                                     .read = read,
+                                     .match = hf_eomt::match,
+                                     .read = hf_eomt::read,
                                      .is_dense = true};
 
 }  // namespace vit::internal

@@ -6,6 +6,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_ernie_vl {
 namespace {
 
 constexpr Where kWhere{"hf_ernie_vl", ErrorKind::unsupported};
@@ -91,8 +92,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_ernie_vl
 
-constinit const Family kHfErnieVlFamily{
-    .name = "hf_ernie_vl", .anchor = "patch_embed.proj.weight", .library = "", .match = match, .read = read};
+constinit const Family kHfErnieVlFamily{.name = "hf_ernie_vl",
+                                        .anchor = "patch_embed.proj.weight",
+                                        .library = "",
+                                        .match = hf_ernie_vl::match,
+                                        .read = hf_ernie_vl::read};
 
 }  // namespace vit::internal

@@ -9,6 +9,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_gemma4 {
 namespace {
 
 /// The first half of a head turns by the column, the second by the row, each in halves of its own.
@@ -150,11 +151,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_gemma4
 
 constinit const Family kHfGemma4Family{.name = "hf_gemma4",
                                        .anchor = "patch_embedder.input_proj.weight",
                                        .library = "",
-                                       .match = match,
-                                       .read = read};
+                                       .match = hf_gemma4::match,
+                                       .read = hf_gemma4::read};
 
 }  // namespace vit::internal

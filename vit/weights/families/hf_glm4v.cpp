@@ -9,6 +9,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_glm4v {
 namespace {
 
 constexpr Where kWhere{"hf_glm4v", ErrorKind::format};
@@ -117,11 +118,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_glm4v
 
 constinit const Family kHfGlm4vFamily{.name = "hf_glm4v",
                                       .anchor = "merger.post_projection_norm.weight",
                                       .library = "",
-                                      .match = match,
-                                      .read = read};
+                                      .match = hf_glm4v::match,
+                                      .read = hf_glm4v::read};
 
 }  // namespace vit::internal

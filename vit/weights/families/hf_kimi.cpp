@@ -8,6 +8,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_kimi {
 namespace {
 
 /// A third of wqkv, sorted by axis.
@@ -100,8 +101,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_kimi
 
-constinit const Family kHfKimiFamily{
-    .name = "hf_kimi", .anchor = "patch_embed.pos_emb.weight", .library = "", .match = match, .read = read};
+constinit const Family kHfKimiFamily{.name = "hf_kimi",
+                                     .anchor = "patch_embed.pos_emb.weight",
+                                     .library = "",
+                                     .match = hf_kimi::match,
+                                     .read = hf_kimi::read};
 
 }  // namespace vit::internal

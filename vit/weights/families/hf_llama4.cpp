@@ -6,6 +6,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_llama4 {
 namespace {
 
 constexpr Where kWhere{"hf_llama4", ErrorKind::unsupported};
@@ -83,11 +84,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_llama4
 
 constinit const Family kHfLlama4Family{.name = "hf_llama4",
                                        .anchor = "patch_embedding.linear.weight",
                                        .library = "",
-                                       .match = match,
-                                       .read = read};
+                                       .match = hf_llama4::match,
+                                       .read = hf_llama4::read};
 
 }  // namespace vit::internal

@@ -4,6 +4,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_owl {
 namespace {
 
 constexpr Where kWhere{"hf_owl", ErrorKind::mismatch};
@@ -128,13 +129,14 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_owl
 
 constinit const Family kHfOwlFamily{.name = "hf_owl",
-                                    .anchor = kAnchor,
-                                    .prefixes = kPrefixes,
+                                    .anchor = hf_owl::kAnchor,
+                                    .prefixes = hf_owl::kPrefixes,
                                     .library = "",
-                                    .match = match,
-                                    .read = read,
+                                    .match = hf_owl::match,
+                                    .read = hf_owl::read,
                                     .is_dense = true};
 
 }  // namespace vit::internal

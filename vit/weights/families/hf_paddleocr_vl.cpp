@@ -8,6 +8,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_paddleocr_vl {
 namespace {
 
 constexpr Row kRows[] = {
@@ -98,11 +99,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_paddleocr_vl
 
 constinit const Family kHfPaddleOcrVlFamily{.name = "hf_paddleocr_vl",
                                             .anchor = "mlp_AR.linear_1.weight",
                                             .library = "",
-                                            .match = match,
-                                            .read = read};
+                                            .match = hf_paddleocr_vl::match,
+                                            .read = hf_paddleocr_vl::read};
 
 }  // namespace vit::internal

@@ -5,6 +5,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_pixio {
 namespace {
 
 constexpr Where kWhere{"hf_pixio", ErrorKind::format};
@@ -71,12 +72,13 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_pixio
 
 constinit const Family kHfPixioFamily{.name = "hf_pixio",
-                                      .anchor = kAnchor,
-                                      .prefixes = kPrefixes,
+                                      .anchor = hf_pixio::kAnchor,
+                                      .prefixes = hf_pixio::kPrefixes,
                                       .library = "",
-                                      .match = match,
-                                      .read = read};
+                                      .match = hf_pixio::match,
+                                      .read = hf_pixio::read};
 
 }  // namespace vit::internal

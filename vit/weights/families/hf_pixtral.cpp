@@ -9,6 +9,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_pixtral {
 namespace {
 
 constexpr Where kWhere{"hf_pixtral", ErrorKind::unsupported};
@@ -161,8 +162,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_pixtral
 
-constinit const Family kHfPixtralFamily{
-    .name = "hf_pixtral", .anchor = "patch_conv.weight", .library = "", .match = match, .read = read};
+constinit const Family kHfPixtralFamily{.name = "hf_pixtral",
+                                        .anchor = "patch_conv.weight",
+                                        .library = "",
+                                        .match = hf_pixtral::match,
+                                        .read = hf_pixtral::read};
 
 }  // namespace vit::internal

@@ -10,6 +10,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_qwen_vl {
 namespace {
 
 constexpr Where kWhere{"hf_qwen_vl", ErrorKind::format};
@@ -179,8 +180,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_qwen_vl
 
-constinit const Family kHfQwenVlFamily{
-    .name = "hf_qwen_vl", .anchor = "merger.mlp.0.weight", .library = "", .match = match, .read = read};
+constinit const Family kHfQwenVlFamily{.name = "hf_qwen_vl",
+                                       .anchor = "merger.mlp.0.weight",
+                                       .library = "",
+                                       .match = hf_qwen_vl::match,
+                                       .read = hf_qwen_vl::read};
 
 }  // namespace vit::internal

@@ -10,6 +10,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_radio {
 namespace {
 
 constexpr Where kWhere{"hf_radio", ErrorKind::format};
@@ -146,13 +147,14 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_radio
 
 constinit const Family kHfRadioFamily{.name = "hf_radio",
-                                      .anchor = kAnchor,
-                                      .other_anchor = kFileAnchor,
-                                      .prefixes = kPrefixes,
+                                      .anchor = hf_radio::kAnchor,
+                                      .other_anchor = hf_radio::kFileAnchor,
+                                      .prefixes = hf_radio::kPrefixes,
                                       .library = "",
-                                      .match = match,
-                                      .read = read};
+                                      .match = hf_radio::match,
+                                      .read = hf_radio::read};
 
 }  // namespace vit::internal

@@ -5,6 +5,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_rice {
 namespace {
 
 constexpr Row kRows[] = {
@@ -56,8 +57,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_rice
 
-constinit const Family kHfRiceFamily{
-    .name = "hf_rice", .anchor = "class_pos_emb", .library = "", .match = match, .read = read};
+constinit const Family kHfRiceFamily{.name = "hf_rice",
+                                     .anchor = "class_pos_emb",
+                                     .library = "",
+                                     .match = hf_rice::match,
+                                     .read = hf_rice::read};
 
 }  // namespace vit::internal

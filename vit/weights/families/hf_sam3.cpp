@@ -9,6 +9,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_sam3 {
 namespace {
 
 constexpr Where kWhere{"hf_sam3", ErrorKind::format};
@@ -100,8 +101,13 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_sam3
 
-constinit const Family kHfSam3Family{
-    .name = "hf_sam3", .anchor = kAnchor, .prefixes = kPrefixes, .library = "", .match = match, .read = read};
+constinit const Family kHfSam3Family{.name = "hf_sam3",
+                                     .anchor = hf_sam3::kAnchor,
+                                     .prefixes = hf_sam3::kPrefixes,
+                                     .library = "",
+                                     .match = hf_sam3::match,
+                                     .read = hf_sam3::read};
 
 }  // namespace vit::internal

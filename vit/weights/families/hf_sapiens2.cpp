@@ -8,6 +8,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_sapiens2 {
 namespace {
 
 constexpr Where kWhere{"hf_sapiens2", ErrorKind::mismatch};
@@ -134,13 +135,14 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_sapiens2
 
 constinit const Family kHfSapiens2Family{.name = "hf_sapiens2",
-                                         .anchor = kPublishedAnchor,
-                                         .other_anchor = kModuleAnchor,
-                                         .prefixes = kPublishedPrefixes,
+                                         .anchor = hf_sapiens2::kPublishedAnchor,
+                                         .other_anchor = hf_sapiens2::kModuleAnchor,
+                                         .prefixes = hf_sapiens2::kPublishedPrefixes,
                                          .library = "",
-                                         .match = match,
-                                         .read = read};
+                                         .match = hf_sapiens2::match,
+                                         .read = hf_sapiens2::read};
 
 }  // namespace vit::internal

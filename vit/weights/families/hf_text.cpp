@@ -8,6 +8,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_text {
 namespace {
 
 constexpr std::string_view kPrefixes[] = {"text_model.", "owlv2.text_model.", "owlvit.text_model.", ""};
@@ -161,7 +162,8 @@ std::optional<ParsedText> read(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_text
 
-constinit const TextFamily kHfTextFamily{.name = "hf_text", .read = read};
+constinit const TextFamily kHfTextFamily{.name = "hf_text", .read = hf_text::read};
 
 }  // namespace vit::internal

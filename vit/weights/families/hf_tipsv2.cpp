@@ -10,6 +10,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_tipsv2 {
 namespace {
 
 constexpr Where kWhere{"hf_tipsv2", ErrorKind::format};
@@ -219,14 +220,15 @@ std::optional<ParsedText> read_text(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_tipsv2
 
 constinit const Family kHfTipsv2Family{.name = "hf_tipsv2",
-                                       .anchor = kOriginalPatch,
-                                       .other_anchor = kModulePatch,
-                                       .prefixes = kImagePrefixes,
+                                       .anchor = hf_tipsv2::kOriginalPatch,
+                                       .other_anchor = hf_tipsv2::kModulePatch,
+                                       .prefixes = hf_tipsv2::kImagePrefixes,
                                        .library = "",
-                                       .match = match_image,
-                                       .read = read_image};
-constinit const TextFamily kTipsv2TextFamily{.name = "hf_tipsv2_text", .read = read_text};
+                                       .match = hf_tipsv2::match_image,
+                                       .read = hf_tipsv2::read_image};
+constinit const TextFamily kTipsv2TextFamily{.name = "hf_tipsv2_text", .read = hf_tipsv2::read_text};
 
 }  // namespace vit::internal

@@ -9,6 +9,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_tipsv2_dpt {
 namespace {
 
 constexpr HeadRow kHead[] = {
@@ -103,12 +104,13 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_tipsv2_dpt
 
 constinit const Family kHfTipsv2DptFamily{.name = "hf_tipsv2_dpt",
                                           .anchor = "depth_head.reassemble.out_projections.0.weight",
                                           .library = "",
-                                          .match = match,
-                                          .read = read,
+                                          .match = hf_tipsv2_dpt::match,
+                                          .read = hf_tipsv2_dpt::read,
                                           .is_dense = true};
 
 }  // namespace vit::internal

@@ -11,6 +11,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_vit {
 namespace {
 
 constexpr Where kWhere{"hf_vit", ErrorKind::mismatch};
@@ -128,14 +129,15 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_vit
 
 constinit const Family kHfVitFamily{.name = "hf_vit",
                                     .anchor = "embeddings.patch_embeddings.projection.weight",
-                                    .prefixes = kPrefixes,
+                                    .prefixes = hf_vit::kPrefixes,
                                     .library = "",
                                     .head = "classifier",
                                     .head_place = Place::outside,
-                                    .match = match,
-                                    .read = read};
+                                    .match = hf_vit::match,
+                                    .read = hf_vit::read};
 
 }  // namespace vit::internal

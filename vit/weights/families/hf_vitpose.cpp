@@ -12,6 +12,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_vitpose {
 namespace {
 
 constexpr Where kWhere{"hf_vitpose", ErrorKind::mismatch};
@@ -157,13 +158,14 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_vitpose
 
 constinit const Family kHfVitPoseFamily{.name = "hf_vitpose",
-                                        .anchor = kAnchor,
-                                        .prefixes = kPrefixes,
+                                        .anchor = hf_vitpose::kAnchor,
+                                        .prefixes = hf_vitpose::kPrefixes,
                                         .library = "",
-                                        .match = match,
-                                        .read = read,
+                                        .match = hf_vitpose::match,
+                                        .read = hf_vitpose::read,
                                         .is_dense = true};
 
 }  // namespace vit::internal

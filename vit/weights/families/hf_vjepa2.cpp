@@ -7,6 +7,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace hf_vjepa2 {
 namespace {
 
 constexpr Row kRows[] = {
@@ -69,11 +70,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_vjepa2
 
 constinit const Family kHfVjepa2Family{.name = "hf_vjepa2",
                                        .anchor = "embeddings.patch_embeddings.proj.weight",
                                        .library = "",
-                                       .match = match,
-                                       .read = read};
+                                       .match = hf_vjepa2::match,
+                                       .read = hf_vjepa2::read};
 
 }  // namespace vit::internal

@@ -6,6 +6,7 @@
 #include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
+namespace hf_yolos {
 namespace {
 
 constexpr Where kWhere{"hf_yolos", ErrorKind::mismatch};
@@ -101,13 +102,14 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace hf_yolos
 
 constinit const Family kHfYolosFamily{.name = "hf_yolos",
-                                      .anchor = kAnchor,
-                                      .prefixes = kPrefixes,
+                                      .anchor = hf_yolos::kAnchor,
+                                      .prefixes = hf_yolos::kPrefixes,
                                       .library = "",
-                                      .match = match,
-                                      .read = read,
+                                      .match = hf_yolos::match,
+                                      .read = hf_yolos::read,
                                       .is_dense = true};
 
 }  // namespace vit::internal

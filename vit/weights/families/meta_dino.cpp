@@ -7,6 +7,7 @@
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
+namespace meta_dino {
 namespace {
 
 constexpr Where kWhere{"meta_dino", ErrorKind::mismatch};
@@ -180,20 +181,21 @@ std::optional<Match> match_dinov2(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace meta_dino
 
 constinit const Family kMetaDinov3Family{.name = "meta_dinov3",
                                          .anchor = "patch_embed.proj.weight",
                                          .prefixes = kTimmPrefixes,
                                          .library = "Meta",
                                          .head = "head",
-                                         .match = match_dinov3,
-                                         .read_as = read_dinov3_as};
+                                         .match = meta_dino::match_dinov3,
+                                         .read_as = meta_dino::read_dinov3_as};
 constinit const Family kMetaDinov2Family{.name = "meta_dinov2",
                                          .anchor = "patch_embed.proj.weight",
                                          .prefixes = kTimmPrefixes,
                                          .library = "Meta",
                                          .head = "head",
-                                         .match = match_dinov2,
-                                         .read_as = read_dinov2_as};
+                                         .match = meta_dino::match_dinov2,
+                                         .read_as = meta_dino::read_dinov2_as};
 
 }  // namespace vit::internal

@@ -9,6 +9,7 @@
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
+namespace naver_croco {
 namespace {
 
 constexpr Where kWhere{"naver_croco", ErrorKind::mismatch};
@@ -142,8 +143,12 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace naver_croco
 
-constinit const Family kCroCoFamily{
-    .name = "croco", .anchor = "enc_blocks.0.attn.qkv.weight", .library = "", .match = match, .read = read};
+constinit const Family kCroCoFamily{.name = "croco",
+                                    .anchor = "enc_blocks.0.attn.qkv.weight",
+                                    .library = "",
+                                    .match = naver_croco::match,
+                                    .read = naver_croco::read};
 
 }  // namespace vit::internal

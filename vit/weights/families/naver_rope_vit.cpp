@@ -4,6 +4,7 @@
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
+namespace naver_rope_vit {
 namespace {
 
 constexpr Row kRows[] = {
@@ -53,13 +54,14 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace naver_rope_vit
 
 constinit const Family kNaverFamily{.name = "naver_rope_vit",
                                     .anchor = "patch_embed.proj.weight",
                                     .prefixes = kTimmPrefixes,
                                     .library = "Naver",
                                     .head = "head",
-                                    .match = match,
-                                    .read_as = read_as};
+                                    .match = naver_rope_vit::match,
+                                    .read_as = naver_rope_vit::read_as};
 
 }  // namespace vit::internal

@@ -17,6 +17,7 @@
 #include "vit/weights/families/timm_vit.h"
 
 namespace vit::internal {
+namespace open_clip {
 namespace {
 
 constexpr Where kWhere{"open_clip", ErrorKind::unsupported};
@@ -235,12 +236,13 @@ ParsedModel read(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace open_clip
 
 constinit const Family kOpenClipFamily{.name = "open_clip",
                                        .anchor = "conv1.weight",
-                                       .prefixes = kOwnPrefixes,
+                                       .prefixes = open_clip::kOwnPrefixes,
                                        .library = "",
-                                       .match = match,
-                                       .read = read};
+                                       .match = open_clip::match,
+                                       .read = open_clip::read};
 
 }  // namespace vit::internal

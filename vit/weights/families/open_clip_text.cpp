@@ -12,6 +12,7 @@
 #include "vit/weights/families/openai_clip.h"
 
 namespace vit::internal {
+namespace open_clip_text {
 namespace {
 
 constexpr Where kWhere{"open_clip", ErrorKind::unsupported};
@@ -125,7 +126,8 @@ std::optional<ParsedText> read(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace open_clip_text
 
-constinit const TextFamily kOpenClipTextFamily{.name = "open_clip_text", .read = read};
+constinit const TextFamily kOpenClipTextFamily{.name = "open_clip_text", .read = open_clip_text::read};
 
 }  // namespace vit::internal

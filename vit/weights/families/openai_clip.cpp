@@ -10,6 +10,7 @@
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
+namespace openai_clip {
 namespace {
 
 constexpr Row kRows[] = {
@@ -122,6 +123,7 @@ ParsedModel read_own(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace openai_clip
 
 bool is_openai_state(const TensorFile& tensors) {
   return tensors.find("input_resolution") != nullptr && tensors.find("context_length") != nullptr &&
@@ -129,20 +131,20 @@ bool is_openai_state(const TensorFile& tensors) {
 }
 
 Layout openai_layout() {
-  return {kRows};
+  return {openai_clip::kRows};
 }
 
 constinit const Family kOpenAiOwnFamily{.name = "openai",
                                         .anchor = "conv1.weight",
-                                        .prefixes = kPrefixes,
+                                        .prefixes = openai_clip::kPrefixes,
                                         .library = "",
-                                        .match = match_own,
-                                        .read = read_own};
+                                        .match = openai_clip::match_own,
+                                        .read = openai_clip::read_own};
 constinit const Family kOpenAiFamily{.name = "openai_names",
                                      .anchor = "conv1.weight",
-                                     .prefixes = kPrefixes,
+                                     .prefixes = openai_clip::kPrefixes,
                                      .library = "Meta",
-                                     .match = match,
-                                     .read_as = read_as};
+                                     .match = openai_clip::match,
+                                     .read_as = openai_clip::read_as};
 
 }  // namespace vit::internal

@@ -10,6 +10,7 @@
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
+namespace openai_text {
 namespace {
 
 constexpr Row kRows[] = {
@@ -105,15 +106,16 @@ std::optional<ParsedText> read(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace openai_text
 
-const std::span<const Ignored> kOpenAiTextIgnored = kIgnored;
+const std::span<const Ignored> kOpenAiTextIgnored = openai_text::kIgnored;
 
 Layout openai_text_layout() {
-  Layout layout = {kRows};
+  Layout layout = {openai_text::kRows};
   layout.add(kLogitScale);
   return layout;
 }
 
-constinit const TextFamily kOpenAiTextFamily{.name = "openai_text", .read = read};
+constinit const TextFamily kOpenAiTextFamily{.name = "openai_text", .read = openai_text::read};
 
 }  // namespace vit::internal

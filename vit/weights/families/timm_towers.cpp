@@ -15,7 +15,7 @@ namespace {
 
 constexpr Where kWhere{"timm_towers", ErrorKind::format};
 
-constexpr Row kRows[] = {
+constexpr Row kTowerRows[] = {
     {Part::patch_weight, "patch_embed.proj.weight", Form::convolution},
     {Part::patch_bias, "patch_embed.proj.bias"},
     {Part::position_table, "pos_embed"},
@@ -40,7 +40,7 @@ constexpr Row kDeepSeek[] = {
     {Part::merger_fc1_bias, "aligner.fc1.bias"},
     {Part::merger_fc2_weight, "aligner.fc2.*"},
 };
-static_assert(is_complete(kRows) && is_sound(kDeepSeek));
+static_assert(is_complete(kTowerRows) && is_sound(kDeepSeek));
 
 /// The merger where the pooled tokens are those before it.
 constexpr Ignored kMerger[] = {{"merger.*", "the model pools the tokens before the merger"},
@@ -183,18 +183,18 @@ ModelConfig timm_tower_config(const SourceFiles& files, std::string_view name, c
 
 namespace {
 
-ParsedModel read(const SourceFiles& files) {
+ParsedModel read_timm_tower(const SourceFiles& files) {
   const std::string name = architecture_name(files);
   for (const auto& [key, value] : files.options.overrides)
     fail(kWhere.with(ErrorKind::argument), override_name(key), " is no argument of ", in_quotes(name));
   const TimmTower& tower = *find_timm_tower(name);
-  ParsedModel out{.config = timm_tower_config(files, name, tower), .layout = {kRows}, .ignored = {}};
+  ParsedModel out{.config = timm_tower_config(files, name, tower), .layout = {kTowerRows}, .ignored = {}};
   if (tower.kind == TowerKind::deepseek) out.layout.add(kDeepSeek);
   if (out.config.merger.size == 0) out.ignored.push_back(kMerger);
   return out;
 }
 
-std::optional<Match> match(const SourceFiles& files) {
+std::optional<Match> match_timm_tower(const SourceFiles& files) {
   if (find_timm_tower(architecture_name(files)) == nullptr) return std::nullopt;
   static constexpr std::string_view kPrefixes[] = {"", "encoder.", "module.", "module.encoder."};
   std::optional<Match> found = match_anchor(files, "patch_embed.proj.weight", kPrefixes);
@@ -209,7 +209,10 @@ std::optional<Match> match(const SourceFiles& files) {
 
 }  // namespace
 
-constinit const Family kTimmTowerFamily{
-    .name = "timm_towers", .anchor = "aligner.fc1.weight", .library = "", .match = match, .read = read};
+constinit const Family kTimmTowerFamily{.name = "timm_towers",
+                                        .anchor = "aligner.fc1.weight",
+                                        .library = "",
+                                        .match = match_timm_tower,
+                                        .read = read_timm_tower};
 
 }  // namespace vit::internal

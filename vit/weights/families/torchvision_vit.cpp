@@ -5,6 +5,7 @@
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
+namespace torchvision_vit {
 namespace {
 
 constexpr std::string_view kAnchor = "conv_proj.weight";
@@ -53,13 +54,14 @@ std::optional<Match> match(const SourceFiles& files) {
 }
 
 }  // namespace
+}  // namespace torchvision_vit
 
 constinit const Family kTorchvisionFamily{.name = "torchvision",
-                                          .anchor = kAnchor,
-                                          .prefixes = kPrefixes,
+                                          .anchor = torchvision_vit::kAnchor,
+                                          .prefixes = torchvision_vit::kPrefixes,
                                           .library = "torchvision",
                                           .head = "heads.head",
-                                          .match = match,
-                                          .read_as = read_as};
+                                          .match = torchvision_vit::match,
+                                          .read_as = torchvision_vit::read_as};
 
 }  // namespace vit::internal
