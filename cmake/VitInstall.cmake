@@ -11,7 +11,7 @@ install(TARGETS vit EXPORT vit-targets
 # The public headers. They include each other and nothing else of the project, which the consumers in tests/install and
 # the test install.headers hold.
 set(vit_headers
-    vit.h anomaly.h boxes.h c.h classifier.h config.h dense.h dense_config.h fit.h machine.h model.h outputs.h pose.h session.h text_encoder.h version.h zero_shot.h
+    vit.h anomaly.h boxes.h c.h classifier.h classifier_head.h config.h dense.h dense_config.h fit.h machine.h model.h outputs.h pose.h session.h text_encoder.h version.h zero_shot.h
     opencv.h eigen.h
     analysis/detection.h analysis/features.h
     base/choices.h base/error.h base/tensor.h
@@ -75,7 +75,7 @@ foreach(component program library development)
           RENAME copyright COMPONENT ${component})
 endforeach()
 
-if(VIT_BUILD_APPS AND VIT_SERVE AND Boost_FOUND)
+if(serve IN_LIST VIT_RINGS)
   install(FILES "${CMAKE_CURRENT_LIST_DIR}/packaging/vit.service" DESTINATION lib/systemd/system COMPONENT program)
 endif()
 

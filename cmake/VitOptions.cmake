@@ -7,7 +7,6 @@ option(VIT_OPENCV "Build the examples and tests that need OpenCV, and pictures o
 option(VIT_OPENMP "Threads of OpenMP; without it the library starts its own" ON)
 option(VIT_PRECOMPILED_HEADERS "Parse the standard headers once for each target; ccache then needs its sloppiness set" OFF)
 option(VIT_FAISS "Let the program index and search with FAISS where it is installed" ON)
-option(VIT_SERVE "Build vit serve where Boost.Beast is installed" ON)
 option(VIT_INSTALL "Add install rules" ${PROJECT_IS_TOP_LEVEL})
 option(VIT_WERROR "Treat warnings as errors" OFF)
 set(VIT_SANITIZE "" CACHE STRING "Sanitizers for everything: address, undefined, thread, or a list with commas")

@@ -12,7 +12,7 @@
 
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
-#include "vit/fit.h"
+#include "vit/classifier_head.h"
 #include "vit/model.h"
 #include "vit/outputs.h"
 #include "vit/session.h"

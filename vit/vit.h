@@ -9,6 +9,7 @@
 #include "vit/base/tensor.h"
 #include "vit/boxes.h"
 #include "vit/classifier.h"
+#include "vit/classifier_head.h"
 #include "vit/config.h"
 #include "vit/dense.h"
 #include "vit/fit.h"

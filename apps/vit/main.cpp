@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
+#include "apps/vit/all_commands.h"
 #include "apps/vit/ground/flag_names.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/progress.h"

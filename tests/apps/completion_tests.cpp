@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
+#include "apps/vit/all_commands.h"
 #include "tests/apps/program.h"
 
 using namespace vit;

@@ -35,7 +35,7 @@ endif()
 
 # Pages in a browser, where there is one: of results, and of vit serve.
 set(serves FALSE)
-if(TARGET vit_program AND VIT_SERVE AND Boost_FOUND AND VIT_PYTHON3)
+if(serve IN_LIST VIT_RINGS AND VIT_PYTHON3)
   set(serves TRUE)
 endif()
 if(TARGET vit_program)

@@ -15,7 +15,7 @@ import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-READERS = ("vit/io/*.cpp", "vit/weights/checkpoint/*.cpp", "vit/weights/families/*.cpp", "vit/rings/fit/head.cpp",
+READERS = ("vit/io/*.cpp", "vit/weights/checkpoint/*.cpp", "vit/weights/families/*.cpp", "vit/api/classifier_head.cpp",
            "vit/position/rope_scaling_text.cpp", "vit/image/decode*.cpp", "vit/image/tiff_*.cpp", "vit/image/exif.cpp",
            "vit/image/jpeg2000_codestream.cpp", "vit/text/*.cpp", "apps/vit/inputs/npy.cpp", "apps/vit/classes/labels.cpp",
            "apps/vit/inputs/texts.cpp", "apps/vit/inputs/inputs.cpp", "apps/vit/outputs/run_facts.cpp", "apps/vit/outputs/jsonl_writer.cpp",

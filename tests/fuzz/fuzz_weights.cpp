@@ -9,7 +9,7 @@
 #include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
 #include "vit/anomaly.h"
-#include "vit/fit.h"
+#include "vit/classifier_head.h"
 #include "vit/io/json.h"
 #include "vit/io/npz.h"
 #include "vit/io/pickle.h"

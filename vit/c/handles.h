@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "vit/anomaly.h"
-#include "vit/boxes.h"
 #include "vit/c.h"
 #include "vit/c/results.h"
 #include "vit/classifier.h"
@@ -52,15 +50,6 @@ struct vit_tokenizer {
 
 struct vit_classifier {
   vit::Classifier classifier;
-};
-
-struct vit_detector {
-  std::shared_ptr<const vit::Model> model;
-  vit::BoxClasses classes;
-};
-
-struct vit_anomaly {
-  vit::AnomalyModel bank;
 };
 
 namespace vit::internal {

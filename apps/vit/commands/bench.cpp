@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
+#include "apps/vit/commands/commands.h"
 #include "apps/vit/commands/passes.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/vit/classes/class_options.h"
-#include "apps/vit/commands/command.h"
+#include "apps/vit/commands/commands.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"

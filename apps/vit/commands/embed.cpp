@@ -8,13 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
+#include "apps/vit/commands/commands.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/features.h"
+#include "apps/vit/options/model_source.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/outputs/parts_folder.h"
 #include "apps/vit/outputs/result_writer.h"

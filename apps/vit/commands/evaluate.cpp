@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "apps/vit/classes/class_options.h"
-#include "apps/vit/commands/command.h"
-#include "apps/vit/commands/measures.h"
+#include "apps/vit/commands/commands.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/standard_streams.h"
@@ -20,7 +19,6 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/options.h"
-#include "apps/vit/rings/dense/dense_options.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/session.h"
@@ -50,10 +48,7 @@ struct EvaluateOptions {
   fs::path folder;
   ClassOptions classes;
   PrintFormat format = PrintFormat::text;
-  bool scale_consistency = false;
-  std::vector<std::size_t> sizes;
-  AnomalyEvaluation anomaly;  // without a bank: none
-  MapEvaluation maps;
+  std::vector<std::shared_ptr<Measure>> measures;
 };
 
 /// Images of a dataset; truth[i] is the class of list.inputs[i].
@@ -228,34 +223,22 @@ class Evaluation : public ImageWork {
   Confusion confusion_;
 };
 
+/// The measure that is requested, which excludes everything else; null = accuracy.
+Measure* requested_measure(const EvaluateOptions& options) {
+  Measure* found = nullptr;
+  for (auto measure = options.measures.rbegin(); measure != options.measures.rend(); ++measure) {
+    if (!(*measure)->is_requested()) continue;
+    if (found != nullptr) fail_usage(found->excludes());
+    found = measure->get();
+  }
+  if (found != nullptr && options.classes.are_given()) fail_usage(found->excludes());
+  return found;
+}
+
 int evaluate(const EvaluateOptions& options) {
-  if (options.maps.task != MapTask::none) {
-    if (options.classes.are_given() || options.scale_consistency || !options.anomaly.bank.empty())
-      fail_usage("--task compares maps; it takes no option of classes, scales and anomalies");
-    MapEvaluation evaluation = options.maps;
-    evaluation.folder = options.folder;
-    evaluation.as_json = options.format == PrintFormat::json;
-    return evaluate_maps(evaluation, options.common);
-  }
-  if (options.maps.has_options())
-    fail_usage("--truth and what belongs to it are for --task depth and segment");
-  if (!options.anomaly.bank.empty()) {
-    if (options.classes.are_given() || options.scale_consistency)
-      fail_usage("--anomaly compares with a bank of good images; it takes no options for classes or scales");
-    AnomalyEvaluation evaluation = options.anomaly;
-    evaluation.folder = options.folder;
-    evaluation.as_json = options.format == PrintFormat::json;
-    return evaluate_anomaly(evaluation, options.common);
-  }
-  if (options.anomaly.limit) fail_usage("--pro-limit is for --anomaly");
-  if (options.scale_consistency != !options.sizes.empty())
-    fail_usage("--scale-consistency and --sizes go together");
-  if (options.scale_consistency) {
-    if (options.classes.are_given())
-      fail_usage("--scale-consistency compares features; it takes no options for classes");
-    return evaluate_scales(
-        {.folder = options.folder, .sizes = options.sizes, .as_json = options.format == PrintFormat::json},
-        options.common);
+  if (Measure* const measure = requested_measure(options)) {
+    return measure->run(
+        {.folder = options.folder, .common = options.common, .as_json = options.format == PrintFormat::json});
   }
   Evaluation work(options);
   std::vector<fs::path> reads = options.classes.files();
@@ -269,45 +252,24 @@ int evaluate(const EvaluateOptions& options) {
 
 }  // namespace
 
-Command evaluate_command() {
+Command evaluate_command(std::vector<std::shared_ptr<Measure>> measures) {
   const auto options = std::make_shared<EvaluateOptions>();
-  Command command{
-      .name = "evaluate",
-      .summary = "Measure accuracy on a folder of labeled images",
-      .footer = kExamples,
-      .options = {{.name = "FOLDER",
-                   .type_name = "",
-                   .help = "Folder with one subfolder of images per class",
-                   .target = text_target(options->folder),
-                   .is_required = true},
-                  {.name = "--format",
-                   .type_name = "FORMAT",
-                   .help = "text or json",
-                   .target = choice_target(options->format, kPrintFormatsWithoutCsv)},
-                  {.name = "--anomaly",
-                   .type_name = "BANK",
-                   .help =
-                       "Evaluate a bank of vit anomaly on FOLDER with good/ and one subfolder per kind of "
-                       "defect, masks in ground_truth/ next to it",
-                   .target = text_target(options->anomaly.bank)},
-                  {.name = "--pro-limit",
-                   .type_name = "SHARE",
-                   .help = "False positive rate up to which --anomaly integrates PRO",
-                   .target = parsed_target(
-                       options->anomaly.limit,
-                       [](const std::string& value) { return parse_real(value, 0.001, 1); }, "0.3")},
-                  {.name = "--scale-consistency",
-                   .type_name = "",
-                   .help = "Compare the patch features of the images in FOLDER, which need no "
-                           "labels, with those at --sizes",
-                   .flag = &options->scale_consistency},
-                  {.name = "--sizes",
-                   .type_name = "LIST",
-                   .help = "Edges in pixels for --scale-consistency, such as 336,448",
-                   .target = parsed_target(options->sizes, parse_sizes)}},
-      .run = [options] { return evaluate(*options); }};
-  add_map_options(command.options, options->maps);
-  add_dense_options(command.options, options->common.model_options.dense);
+  options->measures = std::move(measures);
+  Command command{.name = "evaluate",
+                  .summary = "Measure accuracy on a folder of labeled images",
+                  .footer = kExamples,
+                  .options = {{.name = "FOLDER",
+                               .type_name = "",
+                               .help = "Folder with one subfolder of images per class",
+                               .target = text_target(options->folder),
+                               .is_required = true},
+                              {.name = "--format",
+                               .type_name = "FORMAT",
+                               .help = "text or json",
+                               .target = choice_target(options->format, kPrintFormatsWithoutCsv)}},
+                  .run = [options] { return evaluate(*options); }};
+  for (const std::shared_ptr<Measure>& measure : options->measures)
+    measure->add_options(command.options, options->common);
   add_class_options(command.options, options->classes);
   add_image_run_options(command.options, options->common);
   return command;

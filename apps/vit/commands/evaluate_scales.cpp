@@ -6,11 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "apps/vit/commands/measures.h"
+#include "apps/vit/commands/commands.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/ground/usage_error.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/position/rope.h"
@@ -168,18 +169,18 @@ std::string scales_text(const ordered_json& result) {
 
 class ScaleComparison : public ImageWork {
  public:
-  ScaleComparison(const ScaleOptions& options, const CommonOptions& common)
-      : options_(options), common_(common) {}
+  ScaleComparison(const EvaluateRun& evaluation, const std::vector<std::size_t>& sizes)
+      : evaluation_(evaluation), sizes_(sizes) {}
 
   std::optional<Request> load(ImageRun& run) override {
     const std::shared_ptr<const Model>& model = run.load();
     if (interrupted()) return std::nullopt;
-    for (const std::size_t size : options_.sizes) {
-      SessionOptions session = common_.session;
+    for (const std::size_t size : sizes_) {
+      SessionOptions session = evaluation_.common.session;
       session.input_size = {.kind = InputSize::Kind::fixed, .height = size, .width = size};
       scales_.push_back({.size = size, .session = Session(model, session)});
     }
-    for (const std::string& image : images_below(options_.folder, run.list()))
+    for (const std::string& image : images_below(evaluation_.folder, run.list()))
       run.list().inputs.push_back({.name = image, .path = image, .pixels = nullptr});
     return request_;
   }
@@ -199,24 +200,23 @@ class ScaleComparison : public ImageWork {
 
   int finish(ImageRun& run) override {
     run.progress().finish("");
-    VIT_CHECK(images_ > 0 || interrupted(), "evaluate", options_.folder.string(),
+    VIT_CHECK(images_ > 0 || interrupted(), "evaluate", evaluation_.folder.string(),
               ": no image could be evaluated");
     const ordered_json result = result_json(scales_, run, images_, run.progress().num_failed());
-    print_result(options_.as_json ? result.dump() + "\n" : scales_text(result));
+    print_result(evaluation_.as_json ? result.dump() + "\n" : scales_text(result));
     return 0;
   }
 
  private:
-  const ScaleOptions& options_;
-  const CommonOptions& common_;
+  const EvaluateRun& evaluation_;
+  const std::vector<std::size_t>& sizes_;
   const Request request_{Output::tokens};
   std::vector<Scale> scales_;
   std::size_t images_ = 0;
   Outputs outputs_;
 };
 
-}  // namespace
-
+/// "224,336". Throws UsageError.
 std::vector<std::size_t> parse_sizes(const std::string& list) {
   std::vector<std::size_t> out;
   for (std::size_t begin = 0; begin <= list.size();) {
@@ -227,13 +227,47 @@ std::vector<std::size_t> parse_sizes(const std::string& list) {
   return out;
 }
 
-int evaluate_scales(const ScaleOptions& options, const CommonOptions& common) {
-  ScaleComparison work(options, common);
-  return run_images({.name = "evaluate",
-                     .common = common,
-                     .list = [] { return InputList(); },  // listed when the process is confined
-                     .reads = {options.folder}},
-                    work);
+class ScaleMeasure : public Measure {
+ public:
+  void add_options(std::vector<Option>& list, CommonOptions& /*common*/) override {
+    list.push_back({.name = "--scale-consistency",
+                    .type_name = "",
+                    .help = "Compare the patch features of the images in FOLDER, which need no "
+                            "labels, with those at --sizes",
+                    .flag = &is_given_});
+    list.push_back({.name = "--sizes",
+                    .type_name = "LIST",
+                    .help = "Edges in pixels for --scale-consistency, such as 336,448",
+                    .target = parsed_target(sizes_, parse_sizes)});
+  }
+
+  bool is_requested() const override {
+    if (is_given_ != !sizes_.empty()) fail_usage("--scale-consistency and --sizes go together");
+    return is_given_;
+  }
+
+  const char* excludes() const override {
+    return "--scale-consistency compares features; it takes no options for classes";
+  }
+
+  int run(const EvaluateRun& evaluation) override {
+    ScaleComparison work(evaluation, sizes_);
+    return run_images({.name = "evaluate",
+                       .common = evaluation.common,
+                       .list = [] { return InputList(); },  // listed when the process is confined
+                       .reads = {evaluation.folder}},
+                      work);
+  }
+
+ private:
+  bool is_given_ = false;
+  std::vector<std::size_t> sizes_;  // edges in pixels
+};
+
+}  // namespace
+
+std::shared_ptr<Measure> scale_measure() {
+  return std::make_shared<ScaleMeasure>();
 }
 
 }  // namespace vit::app

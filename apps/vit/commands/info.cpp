@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
+#include "apps/vit/commands/commands.h"
 #include "apps/vit/commands/flops.h"
 #include "apps/vit/commands/model_facts.h"
 #include "apps/vit/ground/flag_names.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
+#include "apps/vit/commands/commands.h"
 #include "apps/vit/commands/model_facts.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
+#include "apps/vit/commands/commands.h"
 #include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <string>
 
-#include "apps/vit/commands/command.h"
+#include "apps/vit/all_commands.h"
 #include "apps/vit/completion/completion.h"
 
 int main(int argc, char** argv) {

@@ -120,6 +120,7 @@ class Parser {
       CLI::App* const added = app_.add_subcommand(command.name, command.summary);
       added->footer(command.footer);
       for (const Option& option : command.options) add_option(*added, option);
+      if (command.ignores_arguments) added->prefix_command();
       commands_.emplace_back(&command, added);
     }
   }

@@ -48,6 +48,7 @@ struct Command {
   std::string footer;  // of --help: examples
   std::vector<Option> options;
   std::function<int()> run;
+  bool ignores_arguments = false;  // of a command that only refuses to run
 };
 
 /// The parts of --help and --version that describe the program itself.

@@ -3,10 +3,12 @@
 #include <utility>
 
 #include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/sha256.h"
 #include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
 #include "vit/io/json.h"
 #include "vit/position/rope.h"
+#include "vit/weights/checkpoint/config_json.h"
 
 namespace vit::app {
 namespace {
@@ -46,6 +48,32 @@ T parse_choice(const Json& json, const Named<T> (&choices)[N]) {
   }
   fail(Where("model_source", ErrorKind::format), json.where(),
        ": no such value: ", printable(json.as_string()));
+}
+
+std::string size_text(const InputSize& size) {
+  if (size.kind == InputSize::Kind::native) return "native";
+  return size.kind == InputSize::Kind::fixed ? text(size.height, "x", size.width) : "model";
+}
+
+std::string pad_text(const std::optional<std::array<unsigned char, 3>>& color) {
+  return color ? text(int{(*color)[0]}, ",", int{(*color)[1]}, ",", int{(*color)[2]}) : "";
+}
+
+/// 16 digits of what decides about numbers in addition to the weights.
+std::string settings_of(const Model& model) {
+  std::string values = config_json(model.config());
+  if (model.has_preprocess_config()) {
+    PreprocessConfig rules = model.preprocess_config();
+    rules.source.clear();  // the file that has them may be called otherwise
+    values += config_json(rules);
+  }
+  return sha256(std::as_bytes(std::span(values))).substr(0, 16);
+}
+
+std::string joined(std::span<const std::string> names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ",") + name;
+  return out;
 }
 
 }  // namespace
@@ -103,6 +131,17 @@ void inherit_model(CommonOptions& options, const std::string& source, const std:
     for (std::size_t i = 0; i < 3; ++i)
       color[i] = static_cast<unsigned char>((*pad)[i].as_size({.max = 255}));
   }
+}
+
+RunModel run_model(const CommonOptions& options, const Model& model, std::span<const std::string> features) {
+  return {.model = std::filesystem::absolute(model_path(options)).lexically_normal().string(),
+          .fingerprint = model.report().fingerprint,
+          .features = joined(features),
+          .size = size_text(options.session.input_size),
+          .dtype = to_string(model.precision()),
+          .pad = pad_text(options.model_options.square_pad_color),
+          .channels = options.model_options.channels == ChannelOrder::bgr ? "bgr" : "rgb",
+          .settings = settings_of(model)};
 }
 
 }  // namespace vit::app

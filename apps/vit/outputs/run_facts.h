@@ -2,14 +2,11 @@
 // compared with those runs.
 #pragma once
 
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "apps/vit/options/options.h"
 #include "vit/io/json.h"
-#include "vit/model.h"
 
 namespace vit::app {
 
@@ -33,7 +30,6 @@ struct RunModel {
   /// The members of a JSON object, without its braces.
   std::string members() const;
 };
-RunModel run_model(const CommonOptions& options, const Model& model, std::span<const std::string> features);
 RunModel parse_run_model(const internal::Json& json);
 
 /// A RunModel and further facts.

@@ -8,6 +8,10 @@
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 
+struct vit_anomaly {
+  vit::AnomalyModel bank;
+};
+
 using namespace vit;
 using namespace vit::internal;
 

@@ -8,9 +8,15 @@
 #include <vector>
 
 #include "vit/base/check.h"
+#include "vit/boxes.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 #include "vit/pose.h"
+
+struct vit_detector {
+  std::shared_ptr<const vit::Model> model;
+  vit::BoxClasses classes;
+};
 
 using namespace vit;
 using namespace vit::internal;

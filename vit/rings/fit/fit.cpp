@@ -7,11 +7,11 @@
 #include <numeric>
 #include <utility>
 
+#include "vit/analysis/neighbors.h"
 #include "vit/base/check.h"
 #include "vit/rings/fit/folds.h"
 #include "vit/rings/fit/logistic.h"
 #include "vit/rings/fit/memory.h"
-#include "vit/rings/fit/neighbors.h"
 #include "vit/rings/fit/standardize.h"
 
 namespace vit {

@@ -7,18 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "vit/analysis/neighbors.h"
 #include "vit/base/tensor.h"
 #include "vit/rings/fit/lbfgs.h"
 #include "vit/rings/fit/standardize.h"
 
 namespace vit::internal {
-
-/// Some rows of a matrix of features with their classes; `rows` may be all. Nothing is copied.
-struct LabeledRows {
-  TensorView<const float> features;        // (n, C)
-  std::span<const std::uint32_t> classes;  // (n)
-  std::span<const std::size_t> rows;       // indices of those used
-};
 
 /// K linear functions of standardized features.
 struct LinearFunctions {

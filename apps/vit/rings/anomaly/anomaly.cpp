@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/options/model_source.h"
+#include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

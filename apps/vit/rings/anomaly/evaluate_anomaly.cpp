@@ -1,5 +1,4 @@
-#include "apps/vit/commands/measures.h"
-
+// vit evaluate --anomaly: how well a bank separates good images from damaged ones, in a tree like MVTec's.
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,8 +10,10 @@
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/rings/anomaly/anomaly.h"
+#include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/analysis/detection.h"
 #include "vit/base/check.h"
@@ -70,6 +71,12 @@ Tensor<std::uint8_t> read_mask(const fs::path& path, ImageSize size) {
   return out;
 }
 
+/// The options of the measure.
+struct AnomalyEvaluation {
+  fs::path bank;                  // "" = not requested
+  std::optional<double> limit{};  // of the share of good pixels, for PRO; nothing = kProLimit
+};
+
 /// The results so far.
 struct Scores {
   std::vector<float> scores;
@@ -119,13 +126,12 @@ std::string separation_as_text(const ordered_json& result) {
   return out;
 }
 
-ordered_json json_of(Scores& found, const AnomalyEvaluation& evaluation, const AnomalyModel& bank,
-                     const Progress& progress) {
+ordered_json json_of(Scores& found, const AnomalyEvaluation& evaluation, const fs::path& folder,
+                     const AnomalyModel& bank, const Progress& progress) {
   const auto num_defective = std::ranges::count(found.is_defective, 1);
   const double limit = evaluation.limit.value_or(kProLimit);
   VIT_CHECK(num_defective > 0 && static_cast<std::size_t>(num_defective) < found.scores.size(), "evaluate",
-            evaluation.folder.string(),
-            ": images in good/ and in at least one folder of a defect are required, found ",
+            folder.string(), ": images in good/ and in at least one folder of a defect are required, found ",
             found.scores.size() - static_cast<std::size_t>(num_defective), " and ", num_defective);
   ordered_json result{{"images", found.scores.size()},
                       {"defective", num_defective},
@@ -145,10 +151,11 @@ ordered_json json_of(Scores& found, const AnomalyEvaluation& evaluation, const A
 
 class AnomalyScoring : public ImageWork {
  public:
-  AnomalyScoring(const AnomalyEvaluation& evaluation, CommonOptions& common)
-      : evaluation_(evaluation),
+  AnomalyScoring(const AnomalyEvaluation& options, const EvaluateRun& evaluation, CommonOptions& common)
+      : options_(options),
+        evaluation_(evaluation),
         threads_(common.session.threads),
-        bank_(load_bank(evaluation.bank, common)),
+        bank_(load_bank(options.bank, common)),
         set_(read_test_set(evaluation.folder)) {}
 
   InputList take_list() { return std::move(set_.list); }
@@ -178,7 +185,7 @@ class AnomalyScoring : public ImageWork {
   int finish(ImageRun& run) override {
     run.progress().finish("");
     if (interrupted()) return 0;
-    const ordered_json result = json_of(found_, evaluation_, bank_, run.progress());
+    const ordered_json result = json_of(found_, options_, evaluation_.folder, bank_, run.progress());
     print_result(evaluation_.as_json
                      ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
                      : separation_as_text(result));
@@ -186,22 +193,58 @@ class AnomalyScoring : public ImageWork {
   }
 
  private:
-  const AnomalyEvaluation& evaluation_;
+  const AnomalyEvaluation& options_;
+  const EvaluateRun& evaluation_;
   const int threads_;
   const AnomalyModel bank_;
   TestSet set_;
   Scores found_;
 };
 
+class AnomalyMeasure : public Measure {
+ public:
+  void add_options(std::vector<Option>& list, CommonOptions& /*common*/) override {
+    list.push_back({.name = "--anomaly",
+                    .type_name = "BANK",
+                    .help =
+                        "Evaluate a bank of vit anomaly on FOLDER with good/ and one subfolder per kind of "
+                        "defect, masks in ground_truth/ next to it",
+                    .target = text_target(options_.bank)});
+    list.push_back(
+        {.name = "--pro-limit",
+         .type_name = "SHARE",
+         .help = "False positive rate up to which --anomaly integrates PRO",
+         .target = parsed_target(
+             options_.limit, [](const std::string& value) { return parse_real(value, 0.001, 1); }, "0.3")});
+  }
+
+  bool is_requested() const override {
+    if (options_.bank.empty() && options_.limit) fail_usage("--pro-limit is for --anomaly");
+    return !options_.bank.empty();
+  }
+
+  const char* excludes() const override {
+    return "--anomaly compares with a bank of good images; it takes no options for classes or scales";
+  }
+
+  int run(const EvaluateRun& evaluation) override {
+    CommonOptions common = evaluation.common;
+    AnomalyScoring work(options_, evaluation, common);
+    return run_images({.name = "evaluate",
+                       .common = common,
+                       .list = [&] { return work.take_list(); },
+                       .reads = {options_.bank, work.masks()}},
+                      work);
+  }
+
+ private:
+  AnomalyEvaluation options_;
+};
+
 }  // namespace
 
-int evaluate_anomaly(const AnomalyEvaluation& evaluation, CommonOptions common) {
-  AnomalyScoring work(evaluation, common);
-  return run_images({.name = "evaluate",
-                     .common = common,
-                     .list = [&] { return work.take_list(); },
-                     .reads = {evaluation.bank, work.masks()}},
-                    work);
+std::shared_ptr<Measure> anomaly_measure() {
+  return std::make_shared<AnomalyMeasure>();
 }
 
 }  // namespace vit::app

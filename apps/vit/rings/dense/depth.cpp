@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/dense_run.h"
+#include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 #include "vit/dense.h"
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "apps/vit/classes/labels.h"
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
@@ -18,6 +17,7 @@
 #include "apps/vit/rings/dense/dense_run.h"
 #include "apps/vit/rings/dense/draw_shapes.h"
 #include "apps/vit/rings/dense/draw_text.h"
+#include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 #include "vit/boxes.h"

@@ -7,6 +7,7 @@
 #include "apps/vit/rings/dense/map_comparison.h"
 #include "apps/vit/rings/dense/truth_maps.h"
 #include "vit/dense.h"
+#include "vit/rings/dense/map_metrics.h"
 
 namespace vit::app {
 using namespace internal;

@@ -10,7 +10,9 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/outputs/result_names.h"
+#include "apps/vit/rings/dense/dense_options.h"
 #include "apps/vit/rings/dense/map_comparison.h"
+#include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
 
 namespace vit::app {
@@ -19,9 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr const char* kGroup = "Maps";
+constexpr const char* kMapGroup = "Maps";
 
-constexpr Named<MapTask> kTasks[]{{"depth", MapTask::depth}, {"segment", MapTask::segment}};
+constexpr Named<MapTask> kMapTasks[]{{"depth", MapTask::depth}, {"segment", MapTask::segment}};
 constexpr Named<AlignChoice> kAligns[]{{"auto", AlignChoice::automatic},
                                        {"none", AlignChoice::none},
                                        {"median", AlignChoice::median},
@@ -38,12 +40,13 @@ std::array<float, 2> parse_limits(const std::string& value) {
 
 class MapRun : public ImageWork {
  public:
-  MapRun(const MapEvaluation& evaluation, int threads) : evaluation_(evaluation), threads_(threads) {}
+  MapRun(const MapEvaluation& options, const EvaluateRun& evaluation)
+      : options_(options), evaluation_(evaluation) {}
 
   std::optional<Request> load(ImageRun& run) override {
     names_ = result_names(run.inputs());
-    const auto compare = evaluation_.task == MapTask::depth ? compare_depth : compare_segments;
-    comparison_ = compare(evaluation_, *run.load(), threads_);
+    const auto compare = options_.task == MapTask::depth ? compare_depth : compare_segments;
+    comparison_ = compare(options_, *run.load(), evaluation_.common.session.threads);
     Request request;
     request.set_maps();
     return request;
@@ -70,49 +73,48 @@ class MapRun : public ImageWork {
   }
 
  private:
-  const MapEvaluation& evaluation_;
-  const int threads_;
+  const MapEvaluation& options_;
+  const EvaluateRun& evaluation_;
   std::vector<fs::path> names_;
   std::unique_ptr<MapComparison> comparison_;
   std::size_t num_images_ = 0;  // that were compared
 };
 
-}  // namespace
-
+/// --task, --truth and what they take.
 void add_map_options(std::vector<Option>& list, MapEvaluation& evaluation) {
   list.push_back(
       {.name = "--task",
        .type_name = "TASK",
        .help = "depth (AbsRel, delta1, RMSE) or segment (mIoU, or PQ): compare maps of the images below "
                "FOLDER with --truth",
-       .target = choice_target(evaluation.task, kTasks),
-       .group = kGroup});
+       .target = choice_target(evaluation.task, kMapTasks),
+       .group = kMapGroup});
   list.push_back(
       {.name = "--truth",
        .type_name = "PATH",
        .help = "A folder of maps named as the images: depths as .npy, .pfm or PNG of 16 bits, classes as "
                "PNG; or COCO's panoptic annotations, a .json file",
        .target = text_target(evaluation.truth),
-       .group = kGroup});
+       .group = kMapGroup});
   list.push_back({.name = "--truth-scale",
                   .type_name = "N",
                   .help = "Numbers of integers that are a metre: 256 of KITTI",
                   .target = parsed_target(
                       evaluation.truth_scale,
                       [](const std::string& value) { return parse_real(value, 1e-6, 1e9); }, "1000"),
-                  .group = kGroup});
+                  .group = kMapGroup});
   list.push_back({.name = "--depth-limits",
                   .type_name = "MIN,MAX",
                   .help = "Depths of the truth that count, in metres",
                   .target = parsed_target(evaluation.limits, parse_limits),
-                  .group = kGroup});
+                  .group = kMapGroup});
   list.push_back(
       {.name = "--align",
        .type_name = "RULE",
        .help = "What is fitted to each image's truth first: none, median (a factor), affine (factor and "
                "offset; of inverse depth where the model gives that); auto: none for metres, else affine",
        .target = choice_target(evaluation.align, kAligns),
-       .group = kGroup});
+       .group = kMapGroup});
   list.push_back(
       {.name = "--ignore-index",
        .type_name = "N",
@@ -120,29 +122,60 @@ void add_map_options(std::vector<Option>& list, MapEvaluation& evaluation) {
        .target = parsed_target(
            evaluation.ignored,
            [](const std::string& value) { return parse_integer(value, 0, (1u << 24) - 1); }, "255"),
-       .group = kGroup});
+       .group = kMapGroup});
   list.push_back({.name = "--reduce-labels",
                   .type_name = "",
                   .help = "Numbers of classes count from 1, and 0 is none, as ADE20K has them",
                   .flag = &evaluation.reduce,
-                  .group = kGroup});
+                  .group = kMapGroup});
 }
 
-int evaluate_maps(const MapEvaluation& evaluation, CommonOptions common) {
-  if (evaluation.truth.empty()) fail_usage("--task needs --truth, the maps to compare with");
-  const bool depth = evaluation.task == MapTask::depth;
-  if (depth && (evaluation.ignored || evaluation.reduce))
-    fail_usage("--ignore-index and --reduce-labels are for --task segment");
-  if (!depth && (evaluation.truth_scale || evaluation.limits || evaluation.align != AlignChoice::automatic))
-    fail_usage("--truth-scale, --depth-limits and --align are for --task depth");
-  MapRun work(evaluation, common.session.threads);
-  const std::vector<std::string> folder{evaluation.folder.string()};
-  std::istringstream none;
-  return run_images({.name = "evaluate",
-                     .common = common,
-                     .list = [&] { return list_inputs(folder, none); },
-                     .reads = {evaluation.truth, common.model_options.dense.head}},
-                    work);
+class MapMeasure : public Measure {
+ public:
+  void add_options(std::vector<Option>& list, CommonOptions& common) override {
+    add_map_options(list, options_);
+    add_dense_options(list, common.model_options.dense);
+  }
+
+  bool is_requested() const override {
+    if (options_.task == MapTask::none && options_.has_options())
+      fail_usage("--truth and what belongs to it are for --task depth and segment");
+    return options_.task != MapTask::none;
+  }
+
+  const char* excludes() const override {
+    return "--task compares maps; it takes no option of classes, scales and anomalies";
+  }
+
+  int run(const EvaluateRun& evaluation) override {
+    check_options();
+    MapRun work(options_, evaluation);
+    const std::vector<std::string> folder{evaluation.folder.string()};
+    std::istringstream none;
+    return run_images({.name = "evaluate",
+                       .common = evaluation.common,
+                       .list = [&] { return list_inputs(folder, none); },
+                       .reads = {options_.truth, evaluation.common.model_options.dense.head}},
+                      work);
+  }
+
+ private:
+  void check_options() const {
+    if (options_.truth.empty()) fail_usage("--task needs --truth, the maps to compare with");
+    const bool depth = options_.task == MapTask::depth;
+    if (depth && (options_.ignored || options_.reduce))
+      fail_usage("--ignore-index and --reduce-labels are for --task segment");
+    if (!depth && (options_.truth_scale || options_.limits || options_.align != AlignChoice::automatic))
+      fail_usage("--truth-scale, --depth-limits and --align are for --task depth");
+  }
+
+  MapEvaluation options_;
+};
+
+}  // namespace
+
+std::shared_ptr<Measure> map_measure() {
+  return std::make_shared<MapMeasure>();
 }
 
 }  // namespace vit::app

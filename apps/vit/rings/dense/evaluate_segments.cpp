@@ -26,8 +26,8 @@ std::size_t num_classes_of(const DenseConfig& config) {
 }
 
 /// What is compared of a class, for those that have it.
-template <typename Measure>
-ordered_json class_rows(const DenseConfig& config, const char* name, const Measure& measure) {
+template <typename Value>
+ordered_json class_rows(const DenseConfig& config, const char* name, const Value& measure) {
   ordered_json rows = ordered_json::array();
   for (std::size_t c = 0; c < num_classes_of(config); ++c) {
     const std::optional<double> value = measure(c);

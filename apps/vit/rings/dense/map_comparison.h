@@ -1,19 +1,38 @@
 // What vit evaluate --task compares: the maps that a model gives with those of a data set.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
-#include "apps/vit/commands/measures.h"
 #include "vit/base/check.h"
 #include "vit/session.h"
 
 namespace vit::app {
 
 inline constexpr internal::Where kMapMismatch{"evaluate", ErrorKind::mismatch};
+
+enum class MapTask { none, depth, segment };
+enum class AlignChoice { automatic, none, median, affine };
+
+/// --task depth|segment: maps compared with those of a data set.
+struct MapEvaluation {
+  MapTask task = MapTask::none;
+  std::filesystem::path truth;  // a folder of maps named as the images, or panoptic annotations of COCO
+  std::optional<double> truth_scale;
+  std::optional<std::array<float, 2>> limits;  // of depths that count, metres
+  AlignChoice align = AlignChoice::automatic;
+  std::optional<std::size_t> ignored;  // of segment: the number of pixels without a class
+  bool reduce = false;                 // 0 is no class, and 1 the first
+
+  bool has_options() const {
+    return !truth.empty() || truth_scale || limits || align != AlignChoice::automatic || ignored || reduce;
+  }
+};
 
 /// Compares the maps of one image after the other.
 class MapComparison {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/progress.h"
@@ -26,6 +25,7 @@
 #include "apps/vit/rings/dense/dense_run.h"
 #include "apps/vit/rings/dense/draw_keypoints.h"
 #include "apps/vit/rings/dense/draw_shapes.h"
+#include "apps/vit/rings/rings.h"
 #include "vit/image/warp_box.h"
 #include "vit/pose.h"
 

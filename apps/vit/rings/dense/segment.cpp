@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "apps/vit/classes/labels.h"
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
@@ -18,6 +17,7 @@
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/coco_files.h"
 #include "apps/vit/rings/dense/dense_run.h"
+#include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 #include "vit/dense.h"
 

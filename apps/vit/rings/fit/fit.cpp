@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/output_file.h"
@@ -21,6 +20,7 @@
 #include "apps/vit/options/features.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/outputs/result_writer.h"
+#include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/fit.h"

@@ -8,13 +8,13 @@
 #include <string>
 #include <utility>
 
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/rings/index/index_run.h"
+#include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 #include "vit/kernels/kernels.h"
 #include "vit/layers/activations.h"

@@ -10,13 +10,13 @@
 #include <unordered_set>
 #include <utility>
 
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/thumbnails.h"
 #include "apps/vit/rings/index/index_run.h"
 #include "apps/vit/rings/index/index_search.h"
+#include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -10,6 +10,7 @@
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/thumbnails.h"
+#include "apps/vit/options/model_source.h"
 #include "vit/base/check.h"
 #include "vit/config/output_table.h"
 

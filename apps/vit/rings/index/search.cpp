@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/standard_streams.h"
@@ -15,6 +14,7 @@
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/rings/index/index_run.h"
 #include "apps/vit/rings/index/index_search.h"
+#include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/options/options.h"
+#include "apps/vit/rings/rings.h"
 #include "apps/vit/rings/serve/http/http.h"
 #include "apps/vit/rings/serve/http/http_client.h"
 #include "apps/vit/rings/serve/http/http_head.h"

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "apps/vit/commands/command.h"
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/rings/rings.h"
 #include "apps/vit/rings/show/show_run.h"
 #include "apps/vit/run/run_images.h"
 

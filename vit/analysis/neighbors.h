@@ -7,9 +7,16 @@
 #include <span>
 #include <vector>
 
-#include "vit/rings/fit/logistic.h"
+#include "vit/base/tensor.h"
 
 namespace vit::internal {
+
+/// Some rows of a matrix of features with their classes; `rows` may be all. Nothing is copied.
+struct LabeledRows {
+  TensorView<const float> features;        // (n, C)
+  std::span<const std::uint32_t> classes;  // (n)
+  std::span<const std::size_t> rows;       // indices of those used
+};
 
 inline constexpr double kVoteTemperature = 0.07;
 

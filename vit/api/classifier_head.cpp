@@ -7,13 +7,13 @@
 #include <span>
 #include <utility>
 
+#include "vit/analysis/neighbors.h"
 #include "vit/base/check.h"
+#include "vit/classifier_head.h"
 #include "vit/config/output_table.h"
-#include "vit/fit.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"
-#include "vit/rings/fit/neighbors.h"
 
 namespace vit {
 namespace {

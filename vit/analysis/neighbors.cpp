@@ -1,4 +1,4 @@
-#include "vit/rings/fit/neighbors.h"
+#include "vit/analysis/neighbors.h"
 
 #include <Eigen/Core>
 #include <algorithm>

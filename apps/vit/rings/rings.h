@@ -1,0 +1,39 @@
+// What the rings add to the program: commands, and measures of vit evaluate. A ring that is not built has its names in
+// rings/without/, which refuse to run.
+#pragma once
+
+#include <memory>
+
+#include "apps/vit/commands/measure.h"
+#include "apps/vit/ground/command_line.h"
+
+namespace vit::app {
+
+// dense
+Command depth_command();
+Command segment_command();
+Command detect_command();
+Command pose_command();
+/// --task depth|segment of evaluate: maps compared with those of a data set.
+std::shared_ptr<Measure> map_measure();
+
+// show
+Command show_command();
+
+// fit
+Command fit_command();
+
+// index
+Command index_command();
+Command search_command();
+Command duplicates_command();
+
+// anomaly
+Command anomaly_command();
+/// --anomaly of evaluate: the separation of good images and damaged ones by a bank.
+std::shared_ptr<Measure> anomaly_measure();
+
+// serve
+Command serve_command();
+
+}  // namespace vit::app
