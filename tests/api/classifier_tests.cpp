@@ -36,7 +36,12 @@ ClassifierHead fitted_head(const Model& model, Session& session) {
     session.run(image, Output::pooled, outputs);
     std::ranges::copy(outputs[0].pooled(), features.view().row(i));
   }
-  ClassifierHead head = fit_knn(features, std::vector<std::uint32_t>{0, 1}, {.neighbors = 1});
+  for (std::size_t i = 0; i < 2; ++i) normalize({features.view().row(i), features.dim(1)});
+  ClassifierHead head;
+  head.method = FitMethod::knn;
+  head.vectors = std::move(features);
+  head.classes = {0, 1};
+  head.neighbors = 1;
   head.labels = {"first", "second"};
   head.attach(model, Output::pooled);
   return head;
