@@ -61,11 +61,11 @@ std::string pad_text(const std::optional<std::array<unsigned char, 3>>& color) {
 
 /// 16 digits of what decides about numbers in addition to the weights.
 std::string settings_of(const Model& model) {
-  std::string values = config_json(model.config());
+  std::string values = internal::config_json(model.config());
   if (model.has_preprocess_config()) {
     PreprocessConfig rules = model.preprocess_config();
     rules.source.clear();  // the file that has them may be called otherwise
-    values += config_json(rules);
+    values += internal::config_json(rules);
   }
   return sha256(std::as_bytes(std::span(values))).substr(0, 16);
 }
