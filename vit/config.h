@@ -144,143 +144,200 @@ struct VIT_API MergerConfig {
   bool operator==(const MergerConfig&) const = default;
 };
 
-/// Architecture of a model: its layers and their sizes.
-struct VIT_API ModelConfig {
-  std::string architecture;  // name in the library that wrote the checkpoint, "" if it has none
-  std::string family;        // adapter that read it: "rope-vit", "vit", ...
-  std::string library;       // library that is reproduced: "timm", "transformers", "Meta", ...
-
-  std::size_t image_height = 224;     // native input, pixels
-  std::size_t image_width = 224;      // native input, pixels
+/// The images that a model is made for.
+struct ImageConfig {
+  std::size_t height = 224;           // native input, pixels
+  std::size_t width = 224;            // native input, pixels
   std::size_t num_channels = 3;       // planes of the input: red, green, blue, or bands
-  std::size_t patch_size = 16;        // P: edge of a patch, pixels
-  std::size_t patch_frames = 1;       // of a patch; an image is that many equal frames (Qwen-VL, GLM-4V)
-  StackRule stack = StackRule::none;  // inputs of several pictures
+  StackRule stack = StackRule::none;  // inputs of several images
   bool fixed_size = false;            // the reference refuses any other input size
+};
+
+/// From pixels to patches, and their projection to C channels.
+struct PatchConfig {
+  std::size_t size = 16;    // P: edge of a patch, pixels
+  std::size_t frames = 1;   // of a patch; an image is that many equal frames (Qwen-VL, GLM-4V)
+  std::size_t padding = 0;  // zeros around the image before it is cut, of the same grid (ViTPose)
   /// The reference drops the remainder of edges that are not multiples of the patch size, as convolutions do;
   /// if false, such inputs are refused, except the native size.
   bool drops_remainder = false;
+  bool unit_pixels = false;  // pixels are in [0, 1], and 2 x - 1 is what is projected (Gemma 4)
+  bool input_norm = false;   // (x - mean) / std of stored numbers, one each for a channel (RADIO)
+  bool norm = false;         // LayerNorm on the pixels of a patch, before they are projected
+  bool bias = true;          // of the projection
+  bool embed_norm = false;   // LayerNorm on the projected patch, before positions are added
+};
 
-  std::size_t embed_dim = 768;    // C: channels of a token
-  std::size_t depth = 12;         // blocks
-  std::size_t num_heads = 12;     // H: heads of attention
+/// Learned queries that enter in front of all other tokens before a later block (EoMT).
+struct LateTokenConfig {
+  std::size_t count = 0;  // Q
+  std::size_t block = 0;  // before this block
+  /// Blocks, from `block` on, before which the masks that the dense head makes of the tokens so far determine
+  /// which patches a late token reads, there and in later blocks.
+  std::vector<std::size_t> masked_blocks{};
+};
+
+/// The tokens in front of the patches.
+struct TokenConfig {
+  bool class_token = true;          // first of the prefix tokens
+  bool distillation_token = false;  // after the class token (DeiT)
+  std::size_t num_registers = 0;    // register tokens: after class and distillation token, before patches
+  LateTokenConfig late;             // tokens of later blocks
+};
+
+/// Attention within windows of the grid.
+struct WindowConfig {
+  std::size_t size = 0;                      // edge of a window, in patches; 0 = none
+  std::vector<std::size_t> global_blocks{};  // blocks with global attention nevertheless
+};
+
+/// The attention of a block: norm -> q, k, v -> rotation of q and k (PositionConfig) -> heads -> proj.
+struct AttentionConfig {
+  std::size_t num_heads = 12;     // H
   std::size_t head_dim = 0;       // d; 0 = embed_dim / num_heads
   std::size_t num_key_heads = 0;  // of keys and values, each for several of queries (EXAONE-4.5); 0 = H
   std::vector<std::size_t> block_key_heads{};  // the same of each block, where they differ (Sapiens2)
-  std::size_t mlp_dim = 3072;                  // hidden width; of one branch where gated
-  std::size_t expert_dim = 0;    // last channels of the MLP, which a layer of their own makes (ViTPose+)
-  double attention_scale = 0.0;  // of the products of queries and keys; 0 = 1 / sqrt(d)
-  std::size_t window = 0;        // edge of the attention windows, in patches; 0 = none
-  std::vector<std::size_t> global_blocks{};  // blocks with global attention nevertheless
-
-  bool unit_pixels = false;             // pixels are in [0, 1], and 2 x - 1 is what is projected (Gemma 4)
-  std::size_t patch_padding = 0;        // zeros around the image before it is cut, of the same grid (ViTPose)
-  bool input_norm = false;              // (x - mean) / std of stored numbers, one each for a channel (RADIO)
-  bool patch_norm = false;              // LayerNorm on the pixels of a patch, before they are projected
-  bool patch_bias = true;               // of the projection of patches
-  bool embed_norm = false;              // LayerNorm on the projected patch, before positions are added
-  bool class_token = true;              // first of the prefix tokens
-  bool distillation_token = false;      // after the class token (DeiT)
-  std::size_t num_register_tokens = 0;  // after class and distillation token, before patches
-  std::size_t num_late_tokens = 0;      // Q: learned queries that enter in front of all others (EoMT)
-  std::size_t late_block = 0;           // before this block
-  /// Blocks, from late_block on, before which the masks that the dense head makes of the tokens so far say
-  /// which patches a late token reads, there and in later blocks.
-  std::vector<std::size_t> masked_blocks{};
-  PositionConfig position;  // rows added to the tokens, rotations of q and k
-
-  NormKind norm_kind = NormKind::layer;   // of all norms but those of joint head and merger
-  float norm_eps = 1e-6f;                 // of all norms but those of joint head and merger
-  bool norm_pre = false;                  // LayerNorm before block 0
+  double scale = 0.0;                          // of the products of queries and keys; 0 = 1 / sqrt(d)
+  WindowConfig windows;
   bool qkv_bias = true;                   // a family whose k has none supplies zeros
-  bool parallel = false;                  // x + attention(norm x) + mlp(norm x), with one norm (ViT-22B)
   bool qk_norm = false;                   // norm on each head of q and k, before they are rotated
   NormKind qk_norm_kind = NormKind::rms;  // of these
   bool value_norm = false;                // RMSNorm without weight on each head of v (Gemma 4)
-  bool proj_bias = true;                  // of the projection behind attention
-  bool mlp_bias = true;                   // of both layers
-  bool attention_norm = false;   // LayerNorm on the concatenated heads before proj (EVA-02 CLIP and base)
-  MlpKind mlp = MlpKind::plain;  // two or three matrices
+  bool norm = false;      // LayerNorm on the concatenated heads before proj (EVA-02 CLIP and base)
+  bool proj_bias = true;  // of the projection after attention
+};
+
+/// The MLP of a block.
+struct MlpConfig {
+  MlpKind kind = MlpKind::plain;             // two or three matrices
+  std::size_t dim = 3072;                    // hidden width; of one branch where gated
   Activation activation = Activation::gelu;  // of the hidden vector, or of its gate
-  bool mlp_norm = false;                     // LayerNorm on the hidden vector (EVA-02 base, large)
-  float mlp_limit = 0.0f;    // most of gates, and most and least of values (GLM-5.3); 0 = none
+  bool bias = true;                          // of both layers
+  bool norm = false;                         // LayerNorm on the hidden vector (EVA-02 base, large)
+  float limit = 0.0f;          // most of gates, and most and least of values (GLM-5.3); 0 = none
+  std::size_t expert_dim = 0;  // last channels of the MLP, which a layer of their own makes (ViTPose+)
+};
+
+/// A norm over channels.
+struct NormConfig {
+  NormKind kind = NormKind::layer;
+  float eps = 1e-6f;
+};
+
+/// The blocks: x + attention(norm x), then x + mlp(norm x); norms before, between and after.
+struct EncoderConfig {
+  std::size_t depth = 12;    // blocks
+  NormConfig norm;           // of all norms but those of joint head and merger
+  bool norm_pre = false;     // norm before block 0
+  bool parallel = false;     // x + attention(norm x) + mlp(norm x), with one norm (ViT-22B)
   bool clipped = false;      // linear layers of blocks clip inputs and outputs (Gemma 4)
   bool branch_norm = false;  // norm on the output of both branches of a block (Gemma 4)
   bool layer_scale = false;  // both branches of a block are multiplied by a vector (C)
-  bool token_norm = true;    // final LayerNorm on all tokens
-  bool pooled_norm = false;  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
+  bool token_norm = true;    // final norm on all tokens
+};
 
+/// Linear map to a joint image-text space.
+struct ProjectionConfig {
+  std::size_t dim = 0;  // E; 0 = none
+  bool bias = false;
+};
+
+/// Blocks of a joint head, which computes the projected vector from the tokens after the final norm
+/// (dino.txt): no rotation, q, k and v without bias, an MLP gated by SiLU, layer scale, a LayerNorm at the
+/// end; then class token and mean of the patches concatenated, E = 2 C.
+struct JointHeadConfig {
+  std::size_t depth = 0;    // blocks; 0 = none
+  std::size_t mlp_dim = 0;  // hidden width of one branch
+  float norm_eps = 1e-5f;   // of its norms
+};
+
+/// From tokens to the pooled vector, the joint space and the logits.
+struct HeadConfig {
   Pooling pooling = Pooling::class_token;    // what `pooled` is made of
   std::vector<std::size_t> pooled_tokens{};  // of Pooling::prefix_tokens
+  AttentionPoolConfig attention_pool;        // of Pooling::attention
+  bool pooled_norm = false;                  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
   bool pooler = false;  // pooled = tanh(W pooled + b) (Hugging Face ViT and DeiT without classifier)
-  AttentionPoolConfig attention_pool;  // of Pooling::attention
-  std::size_t projection_dim = 0;      // joint image-text space; 0 = none
-  bool projection_bias = false;        // of that projection
-  /// Blocks of a joint head, which computes the projected vector from the tokens after the final norm
-  /// (dino.txt): no rotation, q, k and v without bias, an MLP gated by SiLU, layer scale, a LayerNorm at the
-  /// end; then class token and mean of the patches concatenated, E = 2 C. 0 = none.
-  std::size_t joint_depth = 0;
-  std::size_t joint_mlp_dim = 0;             // hidden width of one branch
-  float joint_norm_eps = 1e-5f;              // of its norms
-  HeadInput head_input = HeadInput::pooled;  // what the classifier reads
-  MergerConfig merger;                       // visual tokens of a language model
-  std::size_t num_classes = 0;               // rows of the classifier; 0 = there is none
+  ProjectionConfig projection;
+  JointHeadConfig joint;
+  HeadInput input = HeadInput::pooled;  // what the classifier reads
+  std::size_t num_classes = 0;          // rows of the classifier; 0 = there is none
   /// What the library keeps as a classifier projects to a joint space (timm's CLIP towers): its outputs are
   /// no classes.
-  bool head_projects = false;
+  bool projects = false;
   std::vector<std::string> labels;            // one per class, or empty
   std::vector<std::string> label_categories;  // one per class, or empty: "0" for a tag, "9" for a rating, ...
   /// Classes are not mutually exclusive: a sigmoid for each instead of a softmax.
   bool multi_label = false;
   /// The outputs are values, not classes (problem_type "regression" of transformers).
   bool regression = false;
+};
+
+/// Architecture of a model, in the order of the data: pixels are cut into patches and projected to tokens;
+/// the patches' coordinates and frequencies make the factors that rotate queries and keys in the attention of
+/// every block; the head reads the tokens of the last.
+struct VIT_API ModelConfig {
+  std::string architecture;  // name in the library that wrote the checkpoint, "" if it has none
+  std::string family;        // adapter that read it: "rope-vit", "vit", ...
+  std::string library;       // library that is reproduced: "timm", "transformers", "Meta", ...
+
+  std::size_t embed_dim = 768;  // C: channels of a token, from the patches to the head
+  ImageConfig image;            // pixels ...
+  PatchConfig patch;            // ... -> patches -> rows of C channels
+  TokenConfig tokens;           // class, distillation and register tokens in front of them
+  PositionConfig position;      // coordinates -> frequencies of x and y -> complex factors; or rows to add
+  AttentionConfig attention;    // rotates q and k by these factors
+  MlpConfig mlp;
+  EncoderConfig encoder;  // blocks of attention and MLP
+  HeadConfig head;        // pooled vector, joint space, logits
+  MergerConfig merger;    // visual tokens of a language model
 
   /// d: channels of a head.
   std::size_t head_width() const {
-    if (head_dim != 0) return head_dim;
-    return num_heads == 0 ? 0 : embed_dim / num_heads;
+    if (attention.head_dim != 0) return attention.head_dim;
+    return attention.num_heads == 0 ? 0 : embed_dim / attention.num_heads;
   }
   /// A = H d: all heads concatenated; C in most models.
-  std::size_t attention_dim() const { return num_heads * head_width(); }
+  std::size_t attention_dim() const { return attention.num_heads * head_width(); }
   /// Heads of keys and values in a block; H in most models.
   std::size_t key_heads(std::size_t block) const {
-    if (block < block_key_heads.size()) return block_key_heads[block];
-    return num_key_heads != 0 ? num_key_heads : num_heads;
+    if (block < attention.block_key_heads.size()) return attention.block_key_heads[block];
+    return attention.num_key_heads != 0 ? attention.num_key_heads : attention.num_heads;
   }
   /// Channels of the keys of a token in a block; A in most models.
   std::size_t key_dim(std::size_t block) const { return key_heads(block) * head_width(); }
   /// Class, distillation and register tokens, which come before the patches.
   std::size_t num_prefix_tokens() const {
-    return (class_token ? 1u : 0u) + (distillation_token ? 1u : 0u) + num_register_tokens;
+    return (tokens.class_token ? 1u : 0u) + (tokens.distillation_token ? 1u : 0u) + tokens.num_registers;
   }
   /// Whether the logits are those of classes.
-  bool has_classes() const { return num_classes != 0 && !head_projects; }
+  bool has_classes() const { return head.num_classes != 0 && !head.projects; }
   /// Tokens in front of the patches after block `block`.
   std::size_t num_prefix_after(std::size_t block) const {
-    return num_prefix_tokens() + (block >= late_block ? num_late_tokens : 0);
+    return num_prefix_tokens() + (block >= tokens.late.block ? tokens.late.count : 0);
   }
   /// Numbers of the pooled vector: C, or those of several tokens.
   std::size_t pooled_dim() const {
-    if (pooling == Pooling::prefix_tokens) return pooled_tokens.size() * embed_dim;
-    return pooling == Pooling::class_and_patch_mean ? 2 * embed_dim : embed_dim;
+    if (head.pooling == Pooling::prefix_tokens) return head.pooled_tokens.size() * embed_dim;
+    return head.pooling == Pooling::class_and_patch_mean ? 2 * embed_dim : embed_dim;
   }
   /// Values of a patch: num_channels P P.
-  std::size_t patch_dim() const { return num_channels * patch_size * patch_size; }
+  std::size_t patch_dim() const { return image.num_channels * patch.size * patch.size; }
   /// The edges of an image must be multiples of this, in pixels: whole patches, and whole cells of the
   /// merger.
   std::size_t edge_multiple() const {
-    return patch_size * (merger.size != 0 && !merger.pads ? merger.size : 1);
+    return patch.size * (merger.size != 0 && !merger.pads ? merger.size : 1);
   }
   /// Whether a patch takes the planes of several frames, where an input has more than one picture.
-  bool has_clips() const { return stack != StackRule::none && patch_frames > 1; }
+  bool has_clips() const { return image.stack != StackRule::none && patch.frames > 1; }
   /// Patches of the native input.
-  GridSize native_grid() const { return {image_height / patch_size, image_width / patch_size}; }
+  GridSize native_grid() const { return {image.height / patch.size, image.width / patch.size}; }
 };
 
 /// How the model's logits are converted to probabilities.
 constexpr ClassActivation class_activation(const ModelConfig& config) {
-  if (config.regression) return ClassActivation::none;
-  return config.multi_label ? ClassActivation::sigmoid : ClassActivation::softmax;
+  if (config.head.regression) return ClassActivation::none;
+  return config.head.multi_label ? ClassActivation::sigmoid : ClassActivation::softmax;
 }
 
 /// Throws Error naming the first field that is out of range or contradicts another. Limits are generous

@@ -55,8 +55,8 @@ class VIT_API Model {
   const PreprocessConfig& preprocess_config() const;
 
   /// The patch grid of an input of this size. Throws Error if the model cannot take it: edges below the patch
-  /// size, edges that are not multiples of it (unless config().drops_remainder or the native size), or
-  /// another size than the native one if the reference library refuses that (config().fixed_size).
+  /// size, edges that are not multiples of it (unless config().patch.drops_remainder or the native size), or
+  /// another size than the native one if the reference library refuses that (config().image.fixed_size).
   GridSize grid_for(std::size_t height, std::size_t width) const;
   /// The steps of an input of so many planes (ModelConfig::stack): 1 for one picture, else pictures over
   /// patch_frames. Throws Error if the model cannot take it.

@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
   }
   try {
     vit::Session session(vit::Model::load(argv[1]));
-    const std::size_t depth = session.model().config().depth, heads = session.model().config().num_heads;
+    const std::size_t depth = session.model().config().encoder.depth,
+                      heads = session.model().config().attention.num_heads;
     vit::Request request;
     for (std::size_t block = 0; block < depth; ++block) request.add({vit::Output::attention, block});
 

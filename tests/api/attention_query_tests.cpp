@@ -44,7 +44,7 @@ TEST_CASE("attention: probabilities and rollout equal PyTorch's in float64") {
   for (const std::string name : kModels) {
     CAPTURE(name);
     const GoldenAttention golden(name);
-    const std::size_t last = golden.model->config().depth - 1;
+    const std::size_t last = golden.model->config().encoder.depth - 1;
     const std::size_t num_tokens = golden.expected.shape("block.0")[3];
     const std::size_t tokens[] = {0, num_tokens - 1}, blocks[] = {0, last};
     const Request request{{Output::attention, 0},

@@ -56,7 +56,7 @@ TEST_CASE("classifier: the classes of a model") {
   const Image image = picture(3);
   Outputs outputs;
   session.run(image, classifier.request(), outputs);
-  REQUIRE(classifier.size() == model->config().num_classes);
+  REQUIRE(classifier.size() == model->config().head.num_classes);
   CHECK(classifier.labels()[1] == model->label(1));
 
   SUBCASE("values are the logits") {

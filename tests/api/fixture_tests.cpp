@@ -97,20 +97,20 @@ void check_input(const VisionTransformer& model, const TensorFile& expected, con
   CAPTURE(input);
   const ModelConfig& config = model.config();
   Request head_only;
-  if (config.num_classes != 0) head_only.add(Output::logits);
-  if (config.pooling != Pooling::none) head_only.add(Output::pooled);
-  if (config.projection_dim != 0) head_only.add(Output::projected);
+  if (config.head.num_classes != 0) head_only.add(Output::logits);
+  if (config.head.pooling != Pooling::none) head_only.add(Output::pooled);
+  if (config.head.projection.dim != 0) head_only.add(Output::projected);
   Request request = head_only;
   for (const OutputKey& key :
        {OutputKey(Output::tokens), OutputKey(Output::embedded), OutputKey(Output::attention, 0)})
     request.add(key);
-  for (std::size_t block = 0; block < config.depth; ++block) request.add({Output::block, block});
+  for (std::size_t block = 0; block < config.encoder.depth; ++block) request.add({Output::block, block});
   const Tensor<float> pixels = tensor_of(expected, input + ".pixels");
   ForwardMemory memory;
   Outputs outputs;
   model.forward(pixels, request, /*threads=*/2, memory, outputs);
   check_tensor(expected, input + ".tokens_in", outputs[Output::embedded].flat(), errors);
-  for (std::size_t block = 0; block < config.depth; ++block) {
+  for (std::size_t block = 0; block < config.encoder.depth; ++block) {
     check_tensor(expected, input + ".block." + std::to_string(block), outputs[{Output::block, block}].flat(),
                  errors);
   }

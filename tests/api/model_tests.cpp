@@ -61,10 +61,11 @@ double distance(TensorView<const float> a, TensorView<const float> b) {
 /// They go in random directions, so that their sum grows as its square root. Numbers on the way are of order
 /// one, as is the result.
 double rounding_of(const ModelConfig& c, std::size_t num_tokens) {
-  const std::size_t patch_terms = 3 * c.patch_size * c.patch_size;
+  const std::size_t patch_terms = 3 * c.patch.size * c.patch.size;
   const std::size_t attention_terms = 2 * c.attention_dim() + c.head_width() + num_tokens;
-  const std::size_t block_terms = attention_terms + c.embed_dim + c.mlp_dim + 2 * c.embed_dim;
-  return std::sqrt(static_cast<double>(patch_terms + c.depth * block_terms + c.embed_dim)) * test::kRoundoff;
+  const std::size_t block_terms = attention_terms + c.embed_dim + c.mlp.dim + 2 * c.embed_dim;
+  return std::sqrt(static_cast<double>(patch_terms + c.encoder.depth * block_terms + c.embed_dim)) *
+         test::kRoundoff;
 }
 
 WeightTensor rounded(const WeightTensor& weight) {
@@ -80,9 +81,9 @@ WeightTensor rounded(const WeightTensor& weight) {
 Checkpoint<ModelConfig> with_joint_head(float scale) {
   Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_dinov3", {{"num_classes", "0"}});
   ModelConfig& config = checkpoint.config;
-  config.joint_depth = 2;
-  config.joint_mlp_dim = 64;
-  config.projection_dim = 2 * config.embed_dim;
+  config.head.joint.depth = 2;
+  config.head.joint.mlp_dim = 64;
+  config.head.projection.dim = 2 * config.embed_dim;
   unsigned seed = 100;
   for_each_tensor(config, checkpoint.weights, [&](TensorId id, const Shape& shape, WeightTensor& tensor) {
     if (!id.joint_head) return;
@@ -121,10 +122,10 @@ TEST_CASE("model: a joint head whose blocks add nothing gives the class token an
   model.forward(test::random_pixels(2, 48, 64), {Output::projected, Output::tokens}, 2, memory, outputs);
   for (std::size_t image = 0; image < 2; ++image) {
     const TensorView<const float> tokens = outputs[image].tokens();
-    std::vector<double> expected = normalized({tokens.row(0), width}, config.joint_norm_eps);
+    std::vector<double> expected = normalized({tokens.row(0), width}, config.head.joint.norm_eps);
     std::vector<double> mean(width, 0.0);
     for (std::size_t t = prefix; t < tokens.dim(0); ++t) {
-      const std::vector<double> patch = normalized({tokens.row(t), width}, config.joint_norm_eps);
+      const std::vector<double> patch = normalized({tokens.row(t), width}, config.head.joint.norm_eps);
       for (std::size_t i = 0; i < width; ++i)
         mean[i] += patch[i] / static_cast<double>(tokens.dim(0) - prefix);
     }
@@ -162,7 +163,7 @@ TEST_CASE("model: an image has the same bits in any batch, at any place, with an
         Variant{"vit_base_patch16_siglip_224", Precision::int8}}) {
     const VisionTransformer model = build(test::tiny_checkpoint(architecture), precision);
     CAPTURE(model.config().architecture);
-    const std::size_t height = 4 * model.config().patch_size, width = 5 * model.config().patch_size;
+    const std::size_t height = 4 * model.config().patch.size, width = 5 * model.config().patch.size;
     const Tensor<float> pixels = test::random_pixels(41, height, width);
     ForwardMemory memory;
     Outputs whole;
@@ -274,7 +275,7 @@ TEST_CASE(
     AttentionPoolWeights& pool = weights.pool;
     for (LinearWeights* linear : {&pool.kv, &pool.proj, &pool.fc1, &pool.fc2})
       linear->weight = rounded(linear->weight);
-    const std::size_t edge = 4 * checkpoint.config.patch_size;
+    const std::size_t edge = 4 * checkpoint.config.patch.size;
     const Tensor<float> pixels = test::random_pixels(4, edge, edge);
     const Tensor<float> exact = logits_of(build(checkpoint), pixels, 1);
     for (const kernels::KernelTable* table : kernels::available_kernels()) {
@@ -348,7 +349,7 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
         CHECK(distance(found[Output::tokens], exact[Output::tokens]) < limit);
         CHECK(distance(found[Output::tokens], exact[Output::tokens]) >
               limit / 10.0);  // it did compute in int8
-        if (checkpoint.config.pooling == Pooling::attention)
+        if (checkpoint.config.head.pooling == Pooling::attention)
           CHECK(distance(found[Output::pooled], exact[Output::pooled]) < limit_of(*table, kPooledProducts));
         for (const auto& [other, its_outputs] : earlier) {
           const std::string other_name = other->name;
@@ -382,7 +383,7 @@ TEST_CASE("model: edges that the patch does not divide lose the remainder where 
   Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_rope_224");
   const Tensor<float> odd = test::random_pixels(1, 53, 48);
   CHECK_ERROR(ErrorKind::argument, ("53 x 48", "timm", "48 x 48"), logits_of(build(checkpoint), odd, 1));
-  checkpoint.config.drops_remainder = true;
+  checkpoint.config.patch.drops_remainder = true;
   const VisionTransformer model = build(checkpoint);
   const Tensor<float> pixels = test::random_pixels(1, 53, 63);
   Tensor<float> cut(Shape{1, 3, 48, 48});

@@ -107,8 +107,8 @@ TEST_CASE("pipeline: pictures of different sizes run in one call, each as if run
     CHECK(together[i].grid() == alone[0].grid());
     CHECK(std::ranges::equal(together[i].pooled(), alone[0].pooled()));
     CHECK(std::ranges::equal(together[i].tokens().flat(), alone[0].tokens().flat()));
-    CHECK(together[i].patches().dim(0) == images[i].height() / model->config().patch_size);
-    CHECK(together[i].patches().dim(1) == images[i].width() / model->config().patch_size);
+    CHECK(together[i].patches().dim(0) == images[i].height() / model->config().patch.size);
+    CHECK(together[i].patches().dim(1) == images[i].width() / model->config().patch.size);
   }
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("pipeline: without rules for pictures a model runs prepared pixels, an
   const std::string cause = folder.path().string() + ": no file defines the preprocessing";
 
   const ModelConfig& config = session.model().config();
-  const Tensor<float> pixels = test::random_pixels(1, config.image_height, config.image_width);
+  const Tensor<float> pixels = test::random_pixels(1, config.image.height, config.image.width);
   const TensorView<const float> views[] = {pixels.view()[0]};
   const BatchOutputs without_rules = session.run_pixels(views, {Output::logits});
   const BatchOutputs with_rules = reference.run_pixels(views, {Output::logits});

@@ -52,7 +52,7 @@ TEST_CASE("session: a warm session allocates nothing, for one image, a frame or 
 
 TEST_CASE("session: images of many sizes give the bits that each gives separately") {
   const auto model = Model::load(test::data_path("golden/models/rope-axial"));
-  const std::size_t patch = model->config().patch_size;
+  const std::size_t patch = model->config().patch.size;
   // rows and columns of patches; some sizes twice
   std::vector<Tensor<float>> pixels;
   for (const auto& [rows, columns] : std::vector<std::pair<std::size_t, std::size_t>>{
@@ -81,12 +81,12 @@ TEST_CASE("session: images of many sizes give the bits that each gives separatel
 TEST_CASE("session: stages are timed for one pass") {
   Session session(Model::load(test::data_path("model")), {.threads = 1});
   const ModelConfig& config = session.model().config();
-  const Tensor<float> pixels(Shape{1, 3, config.image_height, config.image_width});
+  const Tensor<float> pixels(Shape{1, 3, config.image.height, config.image.width});
   Outputs outputs;
   const StageTimes times = session.measure(pixels.view(), {Output::logits}, outputs);
   CHECK(*std::ranges::min_element(times.seconds) >= 0);
   CHECK(*std::ranges::max_element(times.seconds) > 0);
-  CHECK(outputs[0].logits().size() == config.num_classes);
+  CHECK(outputs[0].logits().size() == config.head.num_classes);
 }
 
 TEST_CASE("session: cosine and length of embeddings") {

@@ -136,9 +136,9 @@ double error_of(const TensorFile& expected, const std::string& input, const Name
 /// Everything that the model has.
 Request request_of(const ModelConfig& config) {
   Request request{Output::tokens};
-  if (config.pooling != Pooling::none) request.add(Output::pooled);
+  if (config.head.pooling != Pooling::none) request.add(Output::pooled);
   if (config.merger.size != 0) request.add(Output::merged);
-  for (std::size_t i = 0; i < config.depth; ++i) request.add({Output::block, i});
+  for (std::size_t i = 0; i < config.encoder.depth; ++i) request.add({Output::block, i});
   for (std::size_t i = 0; i < config.merger.deepstack.size(); ++i) request.add({Output::deepstack, i});
   return request;
 }
@@ -183,7 +183,7 @@ void check_tower(const fs::path& folder) {
     Outputs outputs;
     const TensorEntry& pixels = expected.at(input + ".pixels");
     const bool is_clip = pixels.shape.size() == 5 && pixels.shape[1] > 1;  // of which there is no picture
-    session.forward(pixels_of(expected, input, model->config().patch_size), request, outputs);
+    session.forward(pixels_of(expected, input, model->config().patch.size), request, outputs);
     check_results(expected, input, outputs, class_last);
     const auto file = inputs[i].find("file");
     const bool is_by_hand = model->config().family == "gemma4";  // pictures scaled to few patches
@@ -414,7 +414,7 @@ TEST_CASE("towers: Kimi's files as transformers saves them give what those publi
   const TensorFile expected = open_safetensors(published / "expected.safetensors");
   Outputs of_published, of_saved;
   const auto model = Model::load(published);
-  const Tensor<float> pixels = pixels_of(expected, "b", model->config().patch_size);
+  const Tensor<float> pixels = pixels_of(expected, "b", model->config().patch.size);
   Session(model, {.threads = 1}).forward(pixels, Output::merged, of_published);
   Session(Model::load(folder.path()), {.threads = 1}).forward(pixels, Output::merged, of_saved);
   CHECK(std::ranges::equal(of_published[0][Output::merged].flat(), of_saved[0][Output::merged].flat()));
@@ -431,8 +431,8 @@ TEST_CASE("towers: timm's classifier on an encoder is found next to it") {
   const test::ScratchFolder folder("timm-classifier");
   copy.write_to(folder.path());
   const auto model = Model::load(folder.path());
-  CHECK(model->config().num_classes == 7);
-  CHECK(model->config().pooling == Pooling::patch_mean);
+  CHECK(model->config().head.num_classes == 7);
+  CHECK(model->config().head.pooling == Pooling::patch_mean);
 }
 
 TEST_CASE("towers: an image that cannot be cut into cells is refused") {

@@ -142,12 +142,12 @@ TEST_CASE("apps: standard input that holds no paths is a failure") {
 
 TEST_CASE("apps: FLOPs of ViT-Base agree with its paper table") {
   ModelConfig base;
-  base.num_classes = 1000;  // 17.6 G multiply-adds at 224 (DeiT, table 5)
+  base.head.num_classes = 1000;  // 17.6 G multiply-adds at 224 (DeiT, table 5)
   CHECK(count_flops(base, {14, 14}).total() == doctest::Approx(2 * 17.56e9).epsilon(0.005));
   // the last block for one token of 197: all keys and values, one query, one row of projection and MLP
   const double all = count_flops(base, {14, 14}).total(), one = count_flops(base, {14, 14}, 1).total();
   CHECK(all - one == 2.0 * 196 * 768 * (2 * 768 + 2 * 197 + 2 * 3072));
   ModelConfig gated = base;
-  gated.mlp = MlpKind::gated;
+  gated.mlp.kind = MlpKind::gated;
   CHECK(count_flops(gated, {14, 14}).mlp == 1.5 * count_flops(base, {14, 14}).mlp);
 }

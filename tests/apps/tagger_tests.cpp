@@ -243,8 +243,8 @@ TEST_CASE("tagger: the library knows padding, order and thresholds") {
   options.square_pad_color = {255, 255, 255};
   options.channels = ChannelOrder::bgr;
   const std::shared_ptr<const Model> model = Model::load(tagger(), options);
-  CHECK(model->config().multi_label);
-  CHECK(model->config().label_categories.front() == "9");
+  CHECK(model->config().head.multi_label);
+  CHECK(model->config().head.label_categories.front() == "9");
   CHECK(
       contains(Preprocessor(model->preprocess_config()).describe(), "pad to a square with (255, 255, 255)"));
   const TensorFile expected = open_safetensors(tagger() / "expected.safetensors");

@@ -95,7 +95,7 @@ void check_features(const std::string& path, Precision precision) {
   REQUIRE(vit_session_run(session.get(), files.data(), files.size(), &request, results.get()) == VIT_OK);
 
   Session plain(Model::load(path, {.precision = precision}));
-  const std::size_t block = plain.model().config().depth - 1;
+  const std::size_t block = plain.model().config().encoder.depth - 1;
   for (std::size_t i = 0; i < images().size(); ++i) {
     Outputs outputs;
     const Image image = plain.decode(images()[i]);

@@ -19,30 +19,31 @@ TEST_CASE("config: every illegal value is refused with its name") {
     return error ? std::string(error->message()) : "accepted";
   };
   using C = ModelConfig;
-  CHECK(message([](C& c) { c.patch_size = 0; }).find("patch_size") != std::string::npos);
-  CHECK(message([](C& c) { c.image_height = 15; }).find("image height") != std::string::npos);
-  CHECK(message([](C& c) { c.image_width = 1u << 30; }).find("image width") != std::string::npos);
+  CHECK(message([](C& c) { c.patch.size = 0; }).find("patch_size") != std::string::npos);
+  CHECK(message([](C& c) { c.image.height = 15; }).find("image height") != std::string::npos);
+  CHECK(message([](C& c) { c.image.width = 1u << 30; }).find("image width") != std::string::npos);
   CHECK(message([](C& c) {
-          c.patch_size = 1, c.image_height = 1025, c.image_width = 1024;
+          c.patch.size = 1, c.image.height = 1025, c.image.width = 1024;
         }).find("patches of the native grid must be 1 to 1048576, got 1049600") != std::string::npos);
-  CHECK(message([](C& c) { c.patch_size = 1, c.image_height = c.image_width = 1024; }) == "accepted");
+  CHECK(message([](C& c) { c.patch.size = 1, c.image.height = c.image.width = 1024; }) == "accepted");
   CHECK(message([](C& c) { c.embed_dim = 0; }).find("embed_dim") != std::string::npos);
-  CHECK(message([](C& c) { c.depth = 1'000'000'000; }).find("depth") != std::string::npos);
-  CHECK(message([](C& c) { c.num_heads = 0; }).find("num_heads") != std::string::npos);
-  CHECK(message([](C& c) { c.num_heads = 7; }).find("not divisible") != std::string::npos);
-  CHECK(message([](C& c) { c.num_heads = 1; }).find("head width") != std::string::npos);
-  CHECK(message([](C& c) { c.mlp_dim = 0; }).find("mlp_dim") != std::string::npos);
-  CHECK(message([](C& c) { c.num_register_tokens = 1u << 20; }).find("register") != std::string::npos);
-  CHECK(message([](C& c) { c.norm_eps = std::nanf(""); }).find("epsilon") != std::string::npos);
-  CHECK(message([](C& c) { c.class_token = false; }).find("class token") != std::string::npos);
+  CHECK(message([](C& c) { c.encoder.depth = 1'000'000'000; }).find("depth") != std::string::npos);
+  CHECK(message([](C& c) { c.attention.num_heads = 0; }).find("num_heads") != std::string::npos);
+  CHECK(message([](C& c) { c.attention.num_heads = 7; }).find("not divisible") != std::string::npos);
+  CHECK(message([](C& c) { c.attention.num_heads = 1; }).find("head width") != std::string::npos);
+  CHECK(message([](C& c) { c.mlp.dim = 0; }).find("mlp_dim") != std::string::npos);
+  CHECK(message([](C& c) { c.tokens.num_registers = 1u << 20; }).find("register") != std::string::npos);
+  CHECK(message([](C& c) { c.encoder.norm.eps = std::nanf(""); }).find("epsilon") != std::string::npos);
+  CHECK(message([](C& c) { c.tokens.class_token = false; }).find("class token") != std::string::npos);
   CHECK(message([](C& c) {
-          c.num_classes = 3, c.labels = {"a", "b"};
+          c.head.num_classes = 3, c.head.labels = {"a", "b"};
         }).find("class names") != std::string::npos);
-  CHECK(message([](C& c) { c.pooling = Pooling::class_and_distillation; }).find("distillation") !=
+  CHECK(message([](C& c) { c.head.pooling = Pooling::class_and_distillation; }).find("distillation") !=
         std::string::npos);
-  CHECK(message([](C& c) { c.pooling = Pooling::none, c.num_classes = 3; }).find("pooled") !=
+  CHECK(message([](C& c) { c.head.pooling = Pooling::none, c.head.num_classes = 3; }).find("pooled") !=
         std::string::npos);
-  CHECK(message([](C& c) { c.pooling = Pooling::attention; }).find("attention pooling") != std::string::npos);
+  CHECK(message([](C& c) { c.head.pooling = Pooling::attention; }).find("attention pooling") !=
+        std::string::npos);
   CHECK(message([](C& c) { c.position.added = AddedTable::patches; }).find("grid") != std::string::npos);
   const auto rope = [](auto change) {
     return [change](C& c) {
@@ -51,11 +52,11 @@ TEST_CASE("config: every illegal value is refused with its name") {
     };
   };
   CHECK(message(rope([](C&) {})) == "accepted");
-  CHECK(message(rope([](C& c) { c.patch_size = 1, c.image_height = c.image_width = 1024; })) == "accepted");
+  CHECK(message(rope([](C& c) { c.patch.size = 1, c.image.height = c.image.width = 1024; })) == "accepted");
   const auto mixed = [&](std::size_t edge) {  // factors of 12 blocks, 768 for each patch
     return message(rope([edge](C& c) {
       c.position.rope = RopeKind::mixed;
-      c.patch_size = 1, c.image_height = c.image_width = edge;
+      c.patch.size = 1, c.image.height = c.image.width = edge;
     }));
   };
   CHECK(mixed(120) == "accepted");

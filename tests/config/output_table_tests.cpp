@@ -17,10 +17,10 @@ namespace {
 ModelConfig whole_model() {
   ModelConfig config;
   config.embed_dim = 48;
-  config.depth = 3;
-  config.num_heads = 4;
-  config.projection_dim = 20;
-  config.num_classes = 7;
+  config.encoder.depth = 3;
+  config.attention.num_heads = 4;
+  config.head.projection.dim = 20;
+  config.head.num_classes = 7;
   config.merger.size = 2;
   config.merger.deepstack = {0, 1, 2};
   return config;
@@ -79,10 +79,10 @@ TEST_CASE("outputs: names that are none, and what a model lacks") {
     refused("rollout.0.-1", "counted from 0");
   }
   SUBCASE("a model without a vector, projection, class token or classifier") {
-    config.pooling = Pooling::none;
-    config.projection_dim = 0;
-    config.class_token = false;
-    config.num_classes = 0;
+    config.head.pooling = Pooling::none;
+    config.head.projection.dim = 0;
+    config.tokens.class_token = false;
+    config.head.num_classes = 0;
     refused("pooled", "pooled vector");
     refused("projected", "projection");
     refused("cls", "class token");

@@ -114,9 +114,9 @@ TEST_CASE("encoder: an observer keeps what passes and changes nothing") {
   const std::size_t others = 1;  // an image of another pass, which stays as it is
   ModelConfig config;
   config.embed_dim = kWidth;
-  config.depth = 3;
-  config.num_heads = kHeads;
-  config.class_token = false;
+  config.encoder.depth = 3;
+  config.attention.num_heads = kHeads;
+  config.tokens.class_token = false;
   Outputs outputs;
   outputs.reserve({last, {Output::block, 0}, middle, row, rolled, Output::embedded}, config, others + kImages,
                   {1, kTokens});

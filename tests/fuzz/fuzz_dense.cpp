@@ -33,17 +33,17 @@ void run_maps(const std::shared_ptr<const Model>& model) {
   constexpr std::size_t kMostEdge = 64, kMostDepth = 16;
   const ModelConfig& config = model->config();
   const DenseConfig* const dense = model->dense_config();
-  const bool is_small = std::max(config.image_height, config.image_width) <= kMostEdge &&
-                        config.depth <= kMostDepth && config.num_channels == 3;
+  const bool is_small = std::max(config.image.height, config.image.width) <= kMostEdge &&
+                        config.encoder.depth <= kMostDepth && config.image.num_channels == 3;
   if (dense == nullptr || !is_small) return;
-  Tensor<float> pixels(Shape{1, 3, config.image_height, config.image_width});
+  Tensor<float> pixels(Shape{1, 3, config.image.height, config.image.width});
   for (std::size_t i = 0; i < pixels.num_elements(); ++i) pixels.data()[i] = static_cast<float>(i % 7) - 3.0f;
   Request request;
   request.set_maps();
   Session session(model, {.threads = 1});
   Outputs outputs;
   session.forward(pixels, request, outputs);
-  const ImageSize size{config.image_height, config.image_width}, image{19, 23};
+  const ImageSize size{config.image.height, config.image.width}, image{19, 23};
   if (dense->find(MapMeaning::depth) != nullptr) depth_of(outputs[0], *dense, image);
   if (dense->find(MapMeaning::normals) != nullptr) normals_of(outputs[0], *dense, image);
   const bool has_masks = dense->find(MapMeaning::masks) != nullptr;

@@ -147,7 +147,7 @@ void run_labels(std::string_view input) {
   constexpr std::size_t kNumClasses = 3;
   static const test::TemporaryFolder folder(kMemory);
   ModelConfig config;
-  config.num_classes = kNumClasses;
+  config.head.num_classes = kNumClasses;
   const auto read = [&](const char* name) {
     const app::Labels labels(config, folder.write(name, input));
     if (labels.size() != kNumClasses || labels.name(0).size() > input.size())

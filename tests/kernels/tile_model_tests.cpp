@@ -49,7 +49,7 @@ double distance(const Tensor<float>& a, const Tensor<float>& b) {
 void check_model(const Checkpoint<ModelConfig>& checkpoint, Precision precision,
                  const kernels::KernelTable& tiles, const kernels::KernelTable& lanes) {
   const ModelConfig& config = checkpoint.config;
-  const Tensor<float> pixels = test::random_pixels(3, config.image_height, config.image_width);
+  const Tensor<float> pixels = test::random_pixels(3, config.image.height, config.image.width);
   const VisionTransformer on_tiles(config, checkpoint.weights, tiles, precision);
   const Tensor<float> found = tokens_of(on_tiles, pixels, 1);
   // The same bits for any batch and any number of threads.

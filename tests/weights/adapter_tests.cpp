@@ -129,7 +129,7 @@ TEST_CASE("adapters: biases and modules_to_save take the place of those of the b
   FileCopy copy(base());
   copy.set_config(test::read_text(base() / "config.json"));
   Checkpoint<ModelConfig> joined = load_checkpoint(base(), {.adapter = folder.path() / "adapter"});
-  CHECK(joined.config.num_classes == 4);
+  CHECK(joined.config.head.num_classes == 4);
   CHECK(joined.weights.head.weight.load().data()[0] == 0.5f);
   CHECK(joined.weights.blocks[0].qkv.bias.load().data()[0] == 0.75f);
 }

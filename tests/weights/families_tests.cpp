@@ -180,7 +180,7 @@ void check_absurd_numbers(const fs::path& folder) {
   ScratchFolder scratch("absurd");
   FileCopy(folder).write_to(scratch.path());
   const std::string sound = test::read_text(config);
-  const std::size_t depth = load_checkpoint(folder).config.depth;
+  const std::size_t depth = load_checkpoint(folder).config.encoder.depth;
   for (const auto& [start, length] : numbers_in(sound)) {
     for (const char* absurd : {"0", "-1", "1e300", "1000000000", "0.5", "null", "\"4\"", "[[]]"}) {
       std::string text = sound;
@@ -188,7 +188,7 @@ void check_absurd_numbers(const fs::path& folder) {
       test::write_text(scratch.path() / config.filename(), text);
       std::size_t found = depth;  // accepted: a number that means nothing here
       try {
-        found = load_checkpoint(scratch.path()).config.depth;
+        found = load_checkpoint(scratch.path()).config.encoder.depth;
       } catch (const Error& error) {
         CHECK(std::string(error.what()).size() < 2000);
       }
@@ -289,7 +289,7 @@ TEST_CASE("weights: a config.json with a name that timm has deprecated keeps its
   test::write_text(scratch.path() / "config.json", text);
   const ModelConfig config = load_checkpoint(scratch.path()).config;
   CHECK(config.architecture == "vit_tiny_patch16_224.augreg_in21k");
-  CHECK(config.num_classes == load_checkpoint(folder).config.num_classes);
+  CHECK(config.head.num_classes == load_checkpoint(folder).config.head.num_classes);
   CHECK(load_preprocess_config(scratch.path()).crop_pct == load_preprocess_config(folder).crop_pct);
 }
 
@@ -355,8 +355,8 @@ TEST_CASE("weights: MetaCLIP 2 holds the image tower of CLIP, with and without t
     ScratchFolder scratch("metaclip");
     FileCopy(folder).set_config(config).write_to(scratch.path());
     check_same_weights(scratch.path(), folder);
-    CHECK(load_checkpoint(scratch.path()).config.projection_dim ==
-          load_checkpoint(folder).config.projection_dim);
+    CHECK(load_checkpoint(scratch.path()).config.head.projection.dim ==
+          load_checkpoint(folder).config.head.projection.dim);
   }
 }
 
@@ -400,7 +400,7 @@ TEST_CASE("weights: of ViT and DeiT for masked pictures the decoder is left out"
     ScratchFolder scratch("masked");
     copy.add("decoder.0.weight", {768, width, 1, 1}).add("decoder.0.bias", {768});
     copy.add(family + ".embeddings.mask_token", {1, 1, width}).write_to(scratch.path());
-    CHECK(load_checkpoint(scratch.path()).config.num_classes == 0);
+    CHECK(load_checkpoint(scratch.path()).config.head.num_classes == 0);
     copy.add("decoder.1.weight", {3}).write_to(scratch.path());
     CHECK_ERROR(ErrorKind::mismatch, ("\"decoder.1.weight\""), load_checkpoint(scratch.path()));
   }
@@ -415,9 +415,9 @@ TEST_CASE("weights: DINOv2 with registers may have none of them") {
   copy.set_config(config).remove("embeddings.register_tokens");
   ScratchFolder scratch("registers");
   copy.write_to(scratch.path());
-  CHECK(load_checkpoint(scratch.path()).config.num_register_tokens == 0);
+  CHECK(load_checkpoint(scratch.path()).config.tokens.num_registers == 0);
   copy.add("embeddings.register_tokens", {1, 0, 48}).write_to(scratch.path());
-  CHECK(load_checkpoint(scratch.path()).config.num_register_tokens == 0);
+  CHECK(load_checkpoint(scratch.path()).config.tokens.num_registers == 0);
 }
 
 TEST_CASE("weights: a timm model that transformers wrapped loads, with its classifier and without") {
@@ -427,14 +427,14 @@ TEST_CASE("weights: a timm model that transformers wrapped loads, with its class
   ScratchFolder scratch("wrapped");
   copy.write_to(scratch.path());
   const ModelConfig whole = load_checkpoint(scratch.path()).config;
-  CHECK(whole.num_classes == load_checkpoint(folder).config.num_classes);
+  CHECK(whole.head.num_classes == load_checkpoint(folder).config.head.num_classes);
 
   copy.remove("timm_model.head.weight").remove("timm_model.head.bias").write_to(scratch.path());
   CHECK_ERROR(ErrorKind::mismatch, ("head.weight"), load_checkpoint(scratch.path()));
   std::string text = test::read_text(folder / "config.json");
   replace(text, "{", "{\"architectures\": [\"TimmWrapperModel\"], \"model_type\": \"timm_wrapper\",");
   test::write_text(scratch.path() / "config.json", text);
-  CHECK(load_checkpoint(scratch.path()).config.num_classes == 0);
+  CHECK(load_checkpoint(scratch.path()).config.head.num_classes == 0);
 }
 
 TEST_CASE("weights: DeiT-III loads with the names of its own repository") {
@@ -454,7 +454,7 @@ TEST_CASE("weights: DeiT-III loads with the names of its own repository") {
   ScratchFolder scratch("deit3");
   copy.write_to(scratch.path());
   const Checkpoint renamed = load_checkpoint(scratch.path()), original = load_checkpoint(folder);
-  REQUIRE(renamed.config.layer_scale);
+  REQUIRE(renamed.config.encoder.layer_scale);
   const auto scale = [](const Checkpoint<ModelConfig>& from) {
     return from.weights.blocks.at(1).scale2.load();
   };
@@ -470,7 +470,7 @@ TEST_CASE("weights: of timm's config.json global_pool counts in model_args, not 
   std::string text = sound;
   replace(text, mean, "\"global_pool\": \"token\"");
   test::write_text(scratch.path() / "config.json", text);
-  CHECK(load_checkpoint(scratch.path()).config.pooling == Pooling::patch_mean);
+  CHECK(load_checkpoint(scratch.path()).config.head.pooling == Pooling::patch_mean);
 }
 
 TEST_CASE("weights: sizes that contradict the tensors are refused") {
@@ -538,7 +538,7 @@ TEST_CASE("weights: a bare file of a size that is no multiple of its patches kee
   const auto edge_with = [&](std::size_t patches) {
     reshape("pos_embed", {1, patches, 72});
     copy.set_config("").write_to(scratch.path());
-    return load_checkpoint(scratch.path(), options).config.image_height;
+    return load_checkpoint(scratch.path(), options).config.image.height;
   };
   CHECK(edge_with(27 * 27) == 384);  // 27 patches and 6 pixels
   CHECK(edge_with(26 * 26) == 364);
@@ -669,7 +669,7 @@ TEST_CASE("weights: of pooling with prefix tokens attention is computed, the mea
   const auto pooling_of = [](const char* pool) {
     return random_checkpoint("test_vit2",
                              {.overrides = {{"global_pool", pool}, {"pool_include_prefix", "true"}}})
-        .config.pooling;
+        .config.head.pooling;
   };
   CHECK(pooling_of("map") == Pooling::attention);
   CHECK_ERROR(ErrorKind::unsupported, ("global_pool \"avg\"", "pool_include_prefix"), pooling_of("avg"));
@@ -679,13 +679,13 @@ TEST_CASE("weights: of pooling with prefix tokens attention is computed, the mea
 
 TEST_CASE("weights: RADIO ends with the last block, TIPSv2 takes pictures that are not normalised") {
   const ModelConfig radio = random_checkpoint("vit_base_patch16_radio_v3").config;
-  CHECK_FALSE(radio.token_norm);
-  CHECK_FALSE(radio.pooled_norm);
+  CHECK_FALSE(radio.encoder.token_norm);
+  CHECK_FALSE(radio.head.pooled_norm);
   CHECK(radio.num_prefix_tokens() == 8);
   CHECK(radio.position.added == AddedTable::patches);
-  CHECK(random_checkpoint("vit_giant_patch14_reg1_tipsv2").config.mlp_dim == 4096);
+  CHECK(random_checkpoint("vit_giant_patch14_reg1_tipsv2").config.mlp.dim == 4096);
   const ModelConfig tips = random_checkpoint("vit_so400m_patch14_reg1_tipsv2").config;
-  CHECK(tips.mlp_dim == 4304);
+  CHECK(tips.mlp.dim == 4304);
   const PreprocessConfig preprocess = architecture_preprocess(tips);
   CHECK(preprocess.crop_height == 448);
   CHECK(preprocess.mean == std::vector{0.0, 0.0, 0.0});

@@ -100,8 +100,8 @@ TEST_CASE("layouts: the example of the page loads, with its preprocessing and it
       {.layout = folder.write("layout.json", page.substr(begin, page.find("```", begin) - begin))});
   Checkpoint loaded = checkpoint.load<ModelConfig>(), expected = load_by(own_layout());
   check_same(loaded, expected);
-  CHECK(loaded.config.image_width == 24);
-  CHECK(loaded.config.labels.at(3) == "yew");
+  CHECK(loaded.config.image.width == 24);
+  CHECK(loaded.config.head.labels.at(3) == "yew");
   const auto preprocess = checkpoint.preprocess_config();
   REQUIRE(preprocess);
   CHECK(preprocess->resize == ResizeRule::squash);
@@ -113,23 +113,23 @@ TEST_CASE("layouts: the example of the page loads, with its preprocessing and it
 TEST_CASE("layouts: the tensors give sizes and parts") {
   const ModelConfig own = load_by(own_layout()).config;
   CHECK(own.embed_dim == 28);
-  CHECK(own.depth == 2);
+  CHECK(own.encoder.depth == 2);
   CHECK(own.head_width() == 20);
-  CHECK(own.mlp_dim == 38);
-  CHECK(own.mlp == MlpKind::gated);
-  CHECK(own.num_register_tokens == 3);
-  CHECK(own.num_classes == 6);
-  CHECK(!own.class_token);
-  CHECK(!own.qkv_bias);
-  CHECK(!own.proj_bias);
-  CHECK(own.mlp_bias);
+  CHECK(own.mlp.dim == 38);
+  CHECK(own.mlp.kind == MlpKind::gated);
+  CHECK(own.tokens.num_registers == 3);
+  CHECK(own.head.num_classes == 6);
+  CHECK(!own.tokens.class_token);
+  CHECK(!own.attention.qkv_bias);
+  CHECK(!own.attention.proj_bias);
+  CHECK(own.mlp.bias);
   const fs::path folder = golden("vit-pytorch-vit");
   const ModelConfig plain = load_checkpoint(folder, test::options_of(folder)).config;
-  CHECK(plain.num_heads == 3);
-  CHECK(plain.patch_norm);
-  CHECK(plain.embed_norm);
-  CHECK(plain.class_token);
-  CHECK(plain.proj_bias);
+  CHECK(plain.attention.num_heads == 3);
+  CHECK(plain.patch.norm);
+  CHECK(plain.patch.embed_norm);
+  CHECK(plain.tokens.class_token);
+  CHECK(plain.attention.proj_bias);
   CHECK(plain.position.added == AddedTable::prefix_and_patches);
   CHECK(plain.position.added_grid == GridSize{2, 3});
 }
@@ -145,8 +145,8 @@ TEST_CASE("layouts: a classifier under another name is found as in the files of 
     copy.write_to(changed.path());
     ModelOptions options = test::options_of(folder);
     const Checkpoint<ModelConfig> found = load_checkpoint(changed.path() / "model.safetensors", options);
-    CHECK(found.config.num_classes == load_checkpoint(folder, options).config.num_classes);
-    CHECK(found.config.num_classes != 0);
+    CHECK(found.config.head.num_classes == load_checkpoint(folder, options).config.head.num_classes);
+    CHECK(found.config.head.num_classes != 0);
   }
 }
 
@@ -271,9 +271,9 @@ TEST_CASE("layouts: nothing else may say what the model is") {
   CHECK_ERROR(ErrorKind::format, ("heads"), load_checkpoint(golden("own-rope"), options));
   options.overrides = {{"img_size", "24x16"}, {"position.theta", "50"}, {"pooling", "first_token"}};
   const ModelConfig changed = load_checkpoint(golden("own-rope"), options).config;
-  CHECK(changed.image_width == 16);
+  CHECK(changed.image.width == 16);
   CHECK(changed.position.theta == 50.0);
-  CHECK(changed.pooling == Pooling::first_token);
+  CHECK(changed.head.pooling == Pooling::first_token);
   CHECK_ERROR(ErrorKind::io, ("nowhere/layout.json"),
               load_checkpoint(golden("own-rope"), {.layout = "nowhere/layout.json"}));
 }

@@ -66,13 +66,13 @@ TEST_CASE("weights: OpenCLIP's own tower is what model_cfg says") {
   const ModelConfig plain = load_checkpoint(golden()).config;
   CHECK(plain.library == "OpenCLIP");
   CHECK(plain.family == "clip");
-  CHECK(plain.num_heads == 3);
-  CHECK(plain.mlp_dim == 42);
-  CHECK(plain.activation == Activation::quick_gelu);
-  CHECK(plain.norm_eps == 1e-5f);
-  CHECK(plain.layer_scale);
-  CHECK(plain.projection_dim == 10);
-  CHECK(plain.num_classes == 0);
+  CHECK(plain.attention.num_heads == 3);
+  CHECK(plain.mlp.dim == 42);
+  CHECK(plain.mlp.activation == Activation::quick_gelu);
+  CHECK(plain.encoder.norm.eps == 1e-5f);
+  CHECK(plain.encoder.layer_scale);
+  CHECK(plain.head.projection.dim == 10);
+  CHECK(plain.head.num_classes == 0);
 
   const ScratchFolder scratch("open_clip_own");
   FileCopy(golden())
@@ -85,13 +85,13 @@ TEST_CASE("weights: OpenCLIP's own tower is what model_cfg says") {
                  R"("quick_gelu": true)", R"("quick_gelu": false)"))
       .write_to(scratch.path());
   const ModelConfig clipa = load_checkpoint(scratch.path()).config;
-  CHECK(clipa.pooling == Pooling::patch_mean);
-  CHECK(clipa.pooled_norm);
-  CHECK_FALSE(clipa.token_norm);
-  CHECK_FALSE(clipa.norm_pre);
-  CHECK_FALSE(clipa.patch_bias);
-  CHECK(clipa.activation == Activation::gelu_tanh);
-  CHECK(clipa.norm_eps == 1e-3f);
+  CHECK(clipa.head.pooling == Pooling::patch_mean);
+  CHECK(clipa.head.pooled_norm);
+  CHECK_FALSE(clipa.encoder.token_norm);
+  CHECK_FALSE(clipa.encoder.norm_pre);
+  CHECK_FALSE(clipa.patch.bias);
+  CHECK(clipa.mlp.activation == Activation::gelu_tanh);
+  CHECK(clipa.encoder.norm.eps == 1e-3f);
 }
 
 TEST_CASE("weights: OpenCLIP's timm towers project inside, outside or not at all") {
@@ -101,8 +101,8 @@ TEST_CASE("weights: OpenCLIP's timm towers project inside, outside or not at all
   const Checkpoint inside = load_checkpoint(scratch.path(), kTinyTimm);
   const Checkpoint original = load_checkpoint(test::data_path("golden/models/timm-vit"));
   CHECK(inside.config.architecture == "vit_tiny_patch16_224");
-  CHECK(inside.config.projection_dim == 9);
-  CHECK(inside.config.num_classes == 0);
+  CHECK(inside.config.head.projection.dim == 9);
+  CHECK(inside.config.head.num_classes == 0);
   const auto same = [](const WeightTensor& a, const WeightTensor& b) {
     return std::ranges::equal(a.load().flat(), b.load().flat());
   };
@@ -115,20 +115,20 @@ TEST_CASE("weights: OpenCLIP's timm towers project inside, outside or not at all
   outside.write_to(scratch.path());
   write_timm_config(scratch.path(), "");
   const ModelConfig linear = load_checkpoint(scratch.path(), kTinyTimm).config;
-  CHECK(linear.pooling == Pooling::patch_mean);
-  CHECK(linear.token_norm);
-  CHECK_FALSE(linear.pooled_norm);
-  CHECK_FALSE(linear.projection_bias);
+  CHECK(linear.head.pooling == Pooling::patch_mean);
+  CHECK(linear.encoder.token_norm);
+  CHECK_FALSE(linear.head.pooled_norm);
+  CHECK_FALSE(linear.head.projection.bias);
   write_timm_config(scratch.path(), R"(, "timm_proj_bias": true, "timm_pool": "")");
   CHECK_ERROR(ErrorKind::mismatch, ("visual.head.proj.bias"), load_checkpoint(scratch.path(), kTinyTimm));
   outside.add("visual.head.proj.bias", {9}).write_to(scratch.path());
   const ModelConfig biased = load_checkpoint(scratch.path(), kTinyTimm).config;
-  CHECK(biased.projection_bias);
-  CHECK(biased.pooling == Pooling::class_token);
+  CHECK(biased.head.projection.bias);
+  CHECK(biased.head.pooling == Pooling::class_token);
 
   timm_tower().remove("visual.trunk.head.weight").remove("visual.trunk.head.bias").write_to(scratch.path());
   write_timm_config(scratch.path(), R"(, "timm_pool": "token", "timm_proj": "none")");
-  CHECK(load_checkpoint(scratch.path(), kTinyTimm).config.projection_dim == 0);
+  CHECK(load_checkpoint(scratch.path(), kTinyTimm).config.head.projection.dim == 0);
   // the name determines all sizes, so another depth does not pass
   CHECK_ERROR(ErrorKind::mismatch, ("visual.trunk."), load_checkpoint(scratch.path()));
 }
@@ -152,10 +152,10 @@ TEST_CASE("weights: OpenCLIP's NaFlex tower is timm's, and takes a number of pat
                                   {"pos_embed_grid_size", "2x3"}}};
   const Checkpoint found = load_checkpoint(scratch.path(), tiny);
   const Checkpoint original = load_checkpoint(own);
-  CHECK(found.config.image_height == 48);
+  CHECK(found.config.image.height == 48);
   CHECK(found.config.position.added_grid == GridSize{2, 3});
   CHECK(found.config.position.resampling == TableResampling::bilinear_antialias);
-  CHECK(found.config.projection_dim == 0);
+  CHECK(found.config.head.projection.dim == 0);
   const auto same = [](const WeightTensor& a, const WeightTensor& b) {
     return std::ranges::equal(a.load().flat(), b.load().flat());
   };
@@ -236,7 +236,7 @@ TEST_CASE("weights: an architecture given by name keeps OpenCLIP's preprocessing
   const ModelOptions named{.architecture = "vit_base_patch32_clip_224", .overrides = {{"num_heads", "3"}}};
   const Checkpoint checkpoint = load_checkpoint(golden(), named);
   CHECK(checkpoint.config.architecture == "vit_base_patch32_clip_224");
-  CHECK(checkpoint.config.num_classes == 10);
+  CHECK(checkpoint.config.head.num_classes == 10);
   const PreprocessConfig preprocess = CheckpointFolder(golden(), named).preprocess_config().value();
   CHECK(preprocess.mean == std::vector<double>{0.5, 0.4, 0.6});
   CHECK(preprocess.resize == ResizeRule::squash);

@@ -34,7 +34,7 @@ Results run(const Checkpoint<ModelConfig>& checkpoint, std::size_t height, std::
   ForwardMemory memory;
   Outputs outputs;
   Request request{Output::pooled, Output::tokens};
-  if (checkpoint.config.num_classes != 0) request.add(Output::logits);
+  if (checkpoint.config.head.num_classes != 0) request.add(Output::logits);
   model.forward(test::random_pixels(1, height, width), request, /*threads=*/1, memory, outputs);
   const auto copy = [&](Output output) {
     const TensorView<const float> values = outputs.find(output);
@@ -45,7 +45,7 @@ Results run(const Checkpoint<ModelConfig>& checkpoint, std::size_t height, std::
 }
 
 Results run_native(const Checkpoint<ModelConfig>& checkpoint) {
-  return run(checkpoint, checkpoint.config.image_height, checkpoint.config.image_width);
+  return run(checkpoint, checkpoint.config.image.height, checkpoint.config.image.width);
 }
 
 double largest_difference(std::span<const float> a, std::span<const float> b) {
@@ -91,8 +91,9 @@ TEST_CASE("weights: Naver's frequencies are timm's, joined over heads") {
   freqs.shape = {2, freqs.shape[1], freqs.shape[2] * freqs.shape[3]};
   copy.add("freqs_t_x", {9}).add("freqs_t_y", {9});
   const ScratchFolder scratch("naver");
-  const Checkpoint naver = load_bare(
-      copy, scratch, named("rope_mixed_deit_small_patch16_LS", std::to_string(timm.config.num_heads)));
+  const Checkpoint naver =
+      load_bare(copy, scratch,
+                named("rope_mixed_deit_small_patch16_LS", std::to_string(timm.config.attention.num_heads)));
   CHECK(naver.config.library == "Naver");
   CHECK(run(naver, 56, 40).logits ==
         run(timm, 56, 40).logits);  // no table: the file does not determine the native size
@@ -110,8 +111,8 @@ TEST_CASE("weights: Naver's frequencies are timm's, joined over heads") {
   // files without learned frequencies look like timm's: the name decides whose resampling applies
   FileCopy table(test::data_path("golden/models/rope-axial-ape"));
   const ScratchFolder other("naver_ape");
-  const std::string heads =
-      std::to_string(load_checkpoint(test::data_path("golden/models/rope-axial-ape")).config.num_heads);
+  const std::string heads = std::to_string(
+      load_checkpoint(test::data_path("golden/models/rope-axial-ape")).config.attention.num_heads);
   const Checkpoint as_naver = load_bare(table, other, named("rope_axial_ape_deit_small_patch16_LS", heads));
   const Checkpoint as_timm = load_checkpoint(other.path(), named("vit_small_patch16_rope_ape_224", heads));
   CHECK(as_naver.config.position.resampling == TableResampling::bicubic);
@@ -174,7 +175,8 @@ TEST_CASE("weights: prefixes of training scripts and wrappers") {
       .add("logit_scale", {1});
   const ScratchFolder scratch("open_clip");
   copy.write_to(scratch.path());
-  CHECK(load_checkpoint(scratch.path()).config.num_classes == load_checkpoint(folder).config.num_classes);
+  CHECK(load_checkpoint(scratch.path()).config.head.num_classes ==
+        load_checkpoint(folder).config.head.num_classes);
 }
 
 TEST_CASE("weights: --set img_size moves the native size and leaves the table, as timm does") {
@@ -182,14 +184,14 @@ TEST_CASE("weights: --set img_size moves the native size and leaves the table, a
     CAPTURE(std::string(name));
     const fs::path folder = test::data_path(std::string("golden/models/") + name);
     const Checkpoint stored = load_checkpoint(folder);
-    const std::size_t patch = stored.config.patch_size;
+    const std::size_t patch = stored.config.patch.size;
     const GridSize grid = stored.config.native_grid();
     const std::size_t height = (grid.rows + 2) * patch, width = (grid.columns + 1) * patch;
     ModelOptions options;
     options.overrides["img_size"] = std::to_string(height) + "x" + std::to_string(width);
     const Checkpoint larger = load_checkpoint(folder, options);
-    CHECK(larger.config.image_height == height);
-    CHECK(larger.config.image_width == width);
+    CHECK(larger.config.image.height == height);
+    CHECK(larger.config.image.width == width);
     CHECK(larger.config.position.added_grid == grid);
     CHECK(run_native(larger).logits == run(stored, height, width).logits);
     options.overrides["img_size"] =
@@ -348,7 +350,7 @@ TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need n
   CHECK_ERROR(ErrorKind::mismatch, ("rope_embed.periods"), load_checkpoint(scratch.path(), options));
   options.overrides["rope_periods"] = "recomputed";
   const Checkpoint meta = load_checkpoint(scratch.path(), options);
-  CHECK(meta.config.pooling == Pooling::class_token);
+  CHECK(meta.config.head.pooling == Pooling::class_token);
   CHECK(run(meta, 48, 64).tokens == run(timm, 48, 64).tokens);
   // with timm's config.json timm's rules apply: periods recomputed, patches pooled
   copy.set_config(test::read_text(folder / "config.json")).write_to(scratch.path());
@@ -405,7 +407,7 @@ TEST_CASE(
   pretrained.add("mask_token", {1, 1, 48}).add("lm_head.weight", {20, 48}).add("lm_head.bias", {20});
   const ScratchFolder other("eva_mim");
   const Checkpoint mim = load_bare(pretrained, other, named("eva02_tiny_patch14_224", "3"));
-  CHECK(mim.config.num_classes == 0);
+  CHECK(mim.config.head.num_classes == 0);
   CHECK(run_native(mim).pooled == run_native(load_checkpoint(tiny)).pooled);
 }
 
@@ -438,7 +440,7 @@ TEST_CASE("weights: OpenAI's CLIP under its own names") {
   copy.add("token_embedding.weight", {20, 16}).add("ln_final.weight", {16}).add("logit_scale", {1});
   const ScratchFolder scratch("openai");
   const Checkpoint openai = load_bare(copy, scratch, named("vit_base_patch16_clip_quickgelu_224", "2"));
-  CHECK(openai.config.projection_dim == 24);
+  CHECK(openai.config.head.projection.dim == 24);
   CHECK(run_native(openai).pooled == run_native(load_checkpoint(folder)).pooled);
 }
 
@@ -473,13 +475,13 @@ TEST_CASE("weights: preprocessing of bare files is that of the publisher whose l
   CHECK(preprocess.resize_height == 224);
   config.architecture = "dinov2_vitb14";
   config.library = "Meta";
-  config.image_height = config.image_width = 518;
+  config.image.height = config.image.width = 518;
   preprocess = architecture_preprocess(config);
   CHECK(preprocess.resize_height == 256);
   CHECK(preprocess.crop_height == 224);
   config.architecture = "vit_base_patch16_rope_reg1_gap_256";
   config.library = "timm";
-  config.image_height = config.image_width = 256;
+  config.image.height = config.image.width = 256;
   CHECK(architecture_preprocess(config).resize_height == 269);
 }
 
@@ -495,7 +497,7 @@ TEST_CASE("weights: transformers' DINOv3 without registers stores a tensor of no
   copy.set_config(config.replace(config.find(key), key.size(), "\"num_register_tokens\": 0"));
   const ScratchFolder scratch("no_registers");
   copy.write_to(scratch.path());
-  CHECK(load_checkpoint(scratch.path()).config.num_register_tokens == 0);
+  CHECK(load_checkpoint(scratch.path()).config.tokens.num_registers == 0);
 }
 
 }  // namespace vit

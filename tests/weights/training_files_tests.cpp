@@ -231,7 +231,7 @@ TEST_CASE("training files: the file notes its architecture") {
         member("model", op::string("vit_tiny_patch16"))}) {
     CAPTURE(noted);
     const Checkpoint<ModelConfig> found = load(op::dict(noted + member("state_dict", tiny().dict())), {});
-    CHECK(found.config.num_heads == 3);
+    CHECK(found.config.attention.num_heads == 3);
     check_is_tiny(found);
   }
   CHECK_ERROR(
@@ -250,7 +250,7 @@ TEST_CASE("training files: MoCo v3 and MAE by what their files note") {
       return "module.base_encoder." +
              replaced(replaced(name, "head.weight", "head.0.weight"), "head.bias", "head.1.bias");
     });
-    CHECK(load_noted(small, "state_dict", weights, {{"num_heads", "3"}}).config.num_classes == 0);
+    CHECK(load_noted(small, "state_dict", weights, {{"num_heads", "3"}}).config.head.num_classes == 0);
     CHECK_ERROR(ErrorKind::format, ("12"), load_noted(small, "state_dict", weights));  // 30 channels
   }
   SUBCASE("another vit_small needs its name") {
@@ -271,8 +271,8 @@ TEST_CASE("training files: MoCo v3 and MAE by what their files note") {
     const ModelConfig config = load_noted(args("vit_base_patch16", member("global_pool", "\x88")), "model",
                                           pooled, {{"num_heads", "3"}})
                                    .config;
-    CHECK(config.pooling == Pooling::patch_mean);
-    CHECK(config.pooled_norm);
+    CHECK(config.head.pooling == Pooling::patch_mean);
+    CHECK(config.head.pooled_norm);
   }
 }
 
@@ -300,7 +300,7 @@ TEST_CASE("training files: a linear classifier under any name and inside a Seque
     ModelOptions features = bare();
     features.overrides["num_classes"] = "0";
     const Checkpoint<ModelConfig> found = load_checkpoint(file, features);
-    CHECK(found.config.num_classes == 0);
+    CHECK(found.config.head.num_classes == 0);
     const auto use = std::ranges::find(found.report.tensors, std::string("head.0.weight"), &TensorUse::name);
     REQUIRE(use != found.report.tensors.end());
     CHECK(test::contains(use->ignored_because, "num_classes"));
@@ -318,9 +318,9 @@ TEST_CASE("training files: a linear classifier under any name and inside a Seque
     const TemporaryFolder folder;
     copy.rename("classifier.weight", "classifier.1.weight").rename("classifier.bias", "classifier.1.bias");
     copy.write_to(folder.path());
-    CHECK(load_checkpoint(folder.path()).config.num_classes ==
-          load_checkpoint(golden("hf-vit")).config.num_classes);
-    CHECK(load_checkpoint(folder.path(), {.overrides = {{"num_classes", "0"}}}).config.num_classes == 0);
+    CHECK(load_checkpoint(folder.path()).config.head.num_classes ==
+          load_checkpoint(golden("hf-vit")).config.head.num_classes);
+    CHECK(load_checkpoint(folder.path(), {.overrides = {{"num_classes", "0"}}}).config.head.num_classes == 0);
   }
 }
 
@@ -336,7 +336,7 @@ TEST_CASE("training files: a bare file without class token gets the arguments wi
   ModelOptions first = bare();
   first.overrides["class_token"] = "false";
   first.overrides["global_pool"] = "first_token";
-  CHECK(load_checkpoint(file, first).config.pooling == Pooling::first_token);
+  CHECK(load_checkpoint(file, first).config.head.pooling == Pooling::first_token);
 }
 
 TEST_CASE("training files: no message takes an unknown prefix for transformers") {
@@ -381,9 +381,9 @@ TEST_CASE("training files: what a configuration leaves out the tensors decide") 
     const std::string text = test::read_text(golden("timm-vit") / "config.json");
     const ModelConfig config =
         config_of(copy.set_config(replaced(text, "\"mlp_ratio\": 2.5", "\"mlp_ratio\": 5.0")));
-    CHECK(config.mlp == MlpKind::gated);
-    CHECK(config.mlp_dim == 75);
-    CHECK(config.activation == Activation::silu);
+    CHECK(config.mlp.kind == MlpKind::gated);
+    CHECK(config.mlp.dim == 75);
+    CHECK(config.mlp.activation == Activation::silu);
   }
   SUBCASE("channels: timm takes them from input_size") {
     const std::string text =
@@ -392,16 +392,17 @@ TEST_CASE("training files: what a configuration leaves out the tensors decide") 
     const ModelConfig config = config_of(copy.remove("patch_embed.proj.weight")
                                              .add("patch_embed.proj.weight", {30, 5, 8, 8})
                                              .set_config(std::string(text).replace(at, 1, "5")));
-    CHECK(config.num_channels == 5);
+    CHECK(config.image.num_channels == 5);
   }
   SUBCASE("layer scale") {
     for (const char* name :
          {"blocks.0.ls1.gamma", "blocks.0.ls2.gamma", "blocks.1.ls1.gamma", "blocks.1.ls2.gamma"})
       copy.add(name, {30});
-    CHECK(config_of(copy).layer_scale);
+    CHECK(config_of(copy).encoder.layer_scale);
   }
   SUBCASE("no bias of q, k and v") {
-    CHECK(!config_of(copy.remove("blocks.0.attn.qkv.bias").remove("blocks.1.attn.qkv.bias")).qkv_bias);
+    CHECK(!config_of(copy.remove("blocks.0.attn.qkv.bias").remove("blocks.1.attn.qkv.bias"))
+               .attention.qkv_bias);
   }
   SUBCASE("a table without row for the class token") {
     const ModelConfig config = config_of(copy.remove("pos_embed").add("pos_embed", {1, 9, 30}));
@@ -409,7 +410,7 @@ TEST_CASE("training files: what a configuration leaves out the tensors decide") 
   }
   SUBCASE("registers") {
     copy.remove("pos_embed").add("pos_embed", {1, 13, 30}).add("reg_token", {1, 3, 30});
-    CHECK(config_of(copy).num_register_tokens == 3);
+    CHECK(config_of(copy).tokens.num_registers == 3);
   }
 }
 
@@ -433,14 +434,14 @@ TEST_CASE("training files: missing facts are named with the option that gives th
                 load_checkpoint(file, bare()));
     ModelOptions pooled = bare();
     pooled.overrides["global_pool"] = "avg";
-    CHECK(load_checkpoint(file, pooled).config.pooled_norm);
+    CHECK(load_checkpoint(file, pooled).config.head.pooled_norm);
   }
   SUBCASE("a model for features only") {
     copy.remove("norm.weight").remove("norm.bias").remove("head.weight").remove("head.bias");
     copy.write_to(folder.path());
     const Checkpoint<ModelConfig> found = load_checkpoint(file, bare());
-    CHECK(!found.config.token_norm);
-    CHECK(found.config.pooling == Pooling::none);
+    CHECK(!found.config.encoder.token_norm);
+    CHECK(found.config.head.pooling == Pooling::none);
     CHECK(test::contains(found.report.notes.front(), "features_only"));
   }
   SUBCASE("norms of queries and keys") {
@@ -450,8 +451,8 @@ TEST_CASE("training files: missing facts are named with the option that gives th
     }
     copy.write_to(folder.path());
     const ModelConfig config = load_checkpoint(file, bare()).config;
-    CHECK(config.qk_norm);
-    CHECK(config.qk_norm_kind == NormKind::layer);
+    CHECK(config.attention.qk_norm);
+    CHECK(config.attention.qk_norm_kind == NormKind::layer);
   }
   SUBCASE("counters of profilers") {
     copy.add("total_ops", {1}).add("blocks.0.total_params", {1}).write_to(folder.path());
@@ -465,14 +466,14 @@ TEST_CASE("training files: missing facts are named with the option that gives th
                 load_checkpoint(file, bare()));
     ModelOptions rms = bare();
     rms.overrides["norm_layer"] = "rmsnorm";
-    CHECK(load_checkpoint(file, rms).config.norm_kind == NormKind::rms);
+    CHECK(load_checkpoint(file, rms).config.encoder.norm.kind == NormKind::rms);
   }
   SUBCASE("class token and mean of the patches side by side") {
     copy.remove("head.weight").remove("head.bias").write_to(folder.path());
     ModelOptions both = bare();
     both.overrides["global_pool"] = "cls+mean";
     const ModelConfig config = load_checkpoint(file, both).config;
-    CHECK(config.pooling == Pooling::class_and_patch_mean);
+    CHECK(config.head.pooling == Pooling::class_and_patch_mean);
     CHECK(config.pooled_dim() == 60);
   }
 }
@@ -511,7 +512,7 @@ TEST_CASE("training files: the head of a tower that was trained with texts proje
       load_checkpoint(folder.path() / "model.safetensors",
                       {.architecture = architecture, .overrides = {{"num_heads", "3"}}})
           .config;
-  CHECK(config.head_projects == projects);
+  CHECK(config.head.projects == projects);
   CHECK(config.has_classes() == !projects);
 }
 

@@ -84,7 +84,7 @@ class TextClasses : public ClassSource {
 
 std::vector<std::string> labels_of(const Model& model) {
   std::vector<std::string> labels;
-  for (std::size_t i = 0; i < model.config().num_classes; ++i) labels.push_back(model.label(i));
+  for (std::size_t i = 0; i < model.config().head.num_classes; ++i) labels.push_back(model.label(i));
   return labels;
 }
 
@@ -105,7 +105,7 @@ Classifier Classifier::of_model(std::shared_ptr<const Model> model) {
   VIT_CHECK(model != nullptr, kWhere, "no model");
   const ModelConfig& config = model->config();
   VIT_CHECK(config.has_classes(), kWhere.with(ErrorKind::mismatch), model->report().path.string(),
-            config.head_projects
+            config.head.projects
                 ? " has no classes: its head is the projection of a tower that was trained with texts; "
                   "Classifier::of_texts() and of_head() give it some"
                 : " has no classifier; it gives features only");

@@ -22,10 +22,10 @@ PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions
   PreprocessConfig preprocess = architecture_preprocess(config, options);
   apply_choices(preprocess, options);
   std::optional<PreprocessConfig> fitting = preprocess;
-  const std::string note = fit_channels(fitting, config.num_channels, options);
+  const std::string note = fit_channels(fitting, config.image.num_channels, options);
   if (fitting) return *fitting;
-  preprocess.mean.assign(config.num_channels, 0.5);  // random weights were trained with none
-  preprocess.std.assign(config.num_channels, 0.5);
+  preprocess.mean.assign(config.image.num_channels, 0.5);  // random weights were trained with none
+  preprocess.std.assign(config.image.num_channels, 0.5);
   return preprocess;
 }
 
@@ -34,7 +34,7 @@ std::optional<PreprocessConfig> fitting_preprocess(const CheckpointFolder& folde
                                                    const ModelOptions& options,
                                                    Checkpoint<ModelConfig>& checkpoint) {
   std::optional<PreprocessConfig> config = folder.preprocess_config();
-  std::string note = fit_channels(config, checkpoint.config.num_channels, options);
+  std::string note = fit_channels(config, checkpoint.config.image.num_channels, options);
   if (!note.empty()) checkpoint.report.notes.push_back(std::move(note));
   return config;
 }
@@ -115,7 +115,7 @@ std::string Model::name() const {
 }
 
 std::string Model::label(std::size_t index) const {
-  const std::vector<std::string>& labels = config().labels;
+  const std::vector<std::string>& labels = config().head.labels;
   return index < labels.size() ? labels[index] : std::to_string(index);
 }
 
@@ -129,8 +129,8 @@ const PreprocessConfig& Model::preprocess_config() const {
 }
 
 void Model::require_preprocess_config() const {
-  VIT_CHECK(parts_->preprocess || config().num_channels == 3, (Where{"Model", ErrorKind::mismatch}),
-            parts_->report.path.string(), ": no file defines how images of ", config().num_channels,
+  VIT_CHECK(parts_->preprocess || config().image.num_channels == 3, (Where{"Model", ErrorKind::mismatch}),
+            parts_->report.path.string(), ": no file defines how images of ", config().image.num_channels,
             " channels are preprocessed; give ModelOptions::mean and std, one number for each, or "
             "preprocessed pixels");
   if (!parts_->preprocess) fail_without_preprocess_config(parts_->report.path);
@@ -182,7 +182,7 @@ std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::pa
   if (!found) return std::nullopt;
   // one number is that of every channel of the model
   if (found->mean.size() != 3 || found->std.size() != 3)
-    fit_channels(found, folder.model_config().num_channels, options);
+    fit_channels(found, folder.model_config().image.num_channels, options);
   if (!found) return std::nullopt;
   // the model's own files are read only for its patches, and for overrides of the caller
   const bool asks_model = size.kind == InputSize::Kind::native || !options.overrides.empty();

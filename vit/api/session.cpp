@@ -116,7 +116,7 @@ const Preprocessor& Session::preprocessor() const {
 
 ImageSize Session::computed_size(ImageSize pixels) const noexcept {
   if (state_->options.input_size.kind != InputSize::Kind::native) return pixels;
-  const std::size_t patch = model_->config().patch_size;
+  const std::size_t patch = model_->config().patch.size;
   return {pixels.height / patch * patch, pixels.width / patch * patch};
 }
 
@@ -130,11 +130,12 @@ void Session::watch_passes(PassWatch* watch) noexcept {
 
 PassPlan Session::plan(std::size_t num_images, std::size_t height, std::size_t width) const {
   const GridSize grid = model_->grid_for(height, width);
-  const BatchPlan plan = plan_batches(
-      {.num_images = num_images,
-       .num_tokens = grid.rows * grid.columns + model_->config().num_prefix_after(model_->config().depth - 1),
-       .batch = state_->options.batch,
-       .num_threads = static_cast<std::size_t>(resolve_threads(state_->options.threads))});
+  const BatchPlan plan =
+      plan_batches({.num_images = num_images,
+                    .num_tokens = grid.rows * grid.columns +
+                                  model_->config().num_prefix_after(model_->config().encoder.depth - 1),
+                    .batch = state_->options.batch,
+                    .num_threads = static_cast<std::size_t>(resolve_threads(state_->options.threads))});
   return {.images_per_pass = plan.images_per_pass,
           .images_per_task = plan.images_per_task,
           .num_tasks = plan.num_tasks,
@@ -160,7 +161,7 @@ void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fi
     const GridSize grid = model_->grid_for(size.height, size.width);
     const std::size_t num_tokens =
         model_->steps_for(planes) *
-        (grid.rows * grid.columns + model_->config().num_prefix_after(model_->config().depth - 1));
+        (grid.rows * grid.columns + model_->config().num_prefix_after(model_->config().encoder.depth - 1));
     const std::size_t batch =
         plan_batches({.num_tokens = num_tokens, .batch = state.options.batch}).images_per_pass;
     const std::size_t count = state.count_together(first, batch);
@@ -209,7 +210,7 @@ void Session::run_pixels(std::span<const TensorView<const float>> pixels, const 
   state_->sizes.resize(pixels.size());
   for (std::size_t i = 0; i < pixels.size(); ++i) {
     VIT_CHECK(pixels[i].rank() == 3 && pixels[i].is_contiguous(), kWhere, "pixels of image ", i,
-              " must be contiguous with shape (", model_->config().num_channels, ", H, W), got ",
+              " must be contiguous with shape (", model_->config().image.num_channels, ", H, W), got ",
               pixels[i].shape().to_string());
     model_->steps_for(pixels[i].dim(0));
     state_->sizes[i] = {pixels[i].dim(0), computed_size({pixels[i].dim(1), pixels[i].dim(2)})};
@@ -245,7 +246,7 @@ StageTimes Session::measure(TensorView<const float> pixels, const Request& reque
 
 FeatureExtractor::FeatureExtractor(std::shared_ptr<const Model> model, SessionOptions options)
     : session_(std::move(model), options), request_{Output::tokens} {
-  if (session_.model().config().pooling != Pooling::none) request_.add(Output::pooled);
+  if (session_.model().config().head.pooling != Pooling::none) request_.add(Output::pooled);
 }
 FeatureExtractor::FeatureExtractor(const std::filesystem::path& path, SessionOptions options,
                                    const ModelOptions& model_options)

@@ -44,7 +44,7 @@ SourcePixels read_pixels(const Session& session, const ImageSource& source, Prep
   SourcePixels out = std::visit(Reader{session, memory, threads}, source);
   const Shape& shape = out.pixels.shape();
   VIT_CHECK(shape.rank() == 3, (Where{"Session", ErrorKind::argument}),
-            "pixels of an input must have the shape (", session.model().config().num_channels,
+            "pixels of an input must have the shape (", session.model().config().image.num_channels,
             ", H, W), got ", shape.to_string());
   session.model().steps_for(shape[0]);
   if (out.size == ImageSize{}) out.size = {shape[1], shape[2]};

@@ -87,7 +87,7 @@ vit_status vit_classifier_run(const vit_classifier* classifier, vit_session* ses
     VIT_CHECK(&known.model() == classes.model().get(), kCall,
               "the session and the classifier were made from different models");
     std::vector<float> values(classes.size());
-    return run_inputs(known, InputList(inputs, num_inputs, known.model().config().num_channels),
+    return run_inputs(known, InputList(inputs, num_inputs, known.model().config().image.num_channels),
                       classes.request(), out, [&](std::size_t index, const ImageOutputs& outputs) {
                         classes.values(outputs, values);
                         std::string defect = defect_of(values);

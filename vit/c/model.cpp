@@ -253,7 +253,7 @@ InputSize input_size(std::int32_t kind, std::size_t height, std::size_t width) {
 std::unique_ptr<vit_model> make_model(std::shared_ptr<const Model> model, const ModelOptions& options,
                                       std::string path) {
   auto out = std::make_unique<vit_model>();
-  for (std::size_t i = 0; i < model->config().num_classes; ++i) out->labels.push_back(model->label(i));
+  for (std::size_t i = 0; i < model->config().head.num_classes; ++i) out->labels.push_back(model->label(i));
   out->config = config_json(model->config());
   if (model->has_preprocess_config()) out->preprocess = config_json(model->preprocess_config());
   out->model = std::move(model);
@@ -296,17 +296,17 @@ vit_status vit_model_describe(const vit_model* model, vit_model_info* info) {
     const ModelConfig& config = from.model->config();
     vit_model_info out{};
     out.struct_size = size;
-    out.image_height = config.image_height;
-    out.image_width = config.image_width;
-    out.patch_size = config.patch_size;
+    out.image_height = config.image.height;
+    out.image_width = config.image.width;
+    out.patch_size = config.patch.size;
     out.embed_dim = config.embed_dim;
-    out.depth = config.depth;
-    out.num_heads = config.num_heads;
+    out.depth = config.encoder.depth;
+    out.num_heads = config.attention.num_heads;
     out.num_prefix_tokens = config.num_prefix_tokens();
-    out.projection_dim = config.projection_dim;
-    out.num_classes = config.num_classes;
-    out.has_class_token = config.class_token ? 1 : 0;
-    out.has_pooled = config.pooling != Pooling::none ? 1 : 0;
+    out.projection_dim = config.head.projection.dim;
+    out.num_classes = config.head.num_classes;
+    out.has_class_token = config.tokens.class_token ? 1 : 0;
+    out.has_pooled = config.head.pooling != Pooling::none ? 1 : 0;
     out.has_preprocessing = from.model->has_preprocess_config() ? 1 : 0;
     out.precision = static_cast<std::int32_t>(from.model->precision());
     out.kernels = from.model->kernels();

@@ -143,9 +143,9 @@ vit_status vit_session_run(vit_session* session, const vit_input* inputs, size_t
     Features features(options_of(request, "vit_request"), known.model().config());
     const Preprocessor* const of_clips =
         known.model().has_preprocess_config() ? &known.preprocessor() : nullptr;
-    return run_inputs(known, InputList(inputs, num_inputs, known.model().config().num_channels, of_clips),
-                      features.request(), out, [&](std::size_t index, const ImageOutputs& outputs) {
-                        return features.store(index, outputs, out);
-                      });
+    return run_inputs(
+        known, InputList(inputs, num_inputs, known.model().config().image.num_channels, of_clips),
+        features.request(), out,
+        [&](std::size_t index, const ImageOutputs& outputs) { return features.store(index, outputs, out); });
   });
 }

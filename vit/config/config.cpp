@@ -37,30 +37,32 @@ void validate_position(const ModelConfig& c) {
   VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
             "RoPE scaling with truncate needs ordered frequencies, but those of this model "
             "are learned");
-  VIT_CHECK(!p.between_blocks || (c.depth > 1 && p.added == AddedTable::prefix_and_patches &&
-                                  p.added_prefix_rows == c.num_prefix_tokens() && c.window == 0),
-            kWhere, "tables between blocks have rows for all tokens, as the added one must have");
-  VIT_CHECK(!p.class_angles || (p.rope == RopeKind::axial && c.class_token), kWhere,
+  VIT_CHECK(
+      !p.between_blocks || (c.encoder.depth > 1 && p.added == AddedTable::prefix_and_patches &&
+                            p.added_prefix_rows == c.num_prefix_tokens() && c.attention.windows.size == 0),
+      kWhere, "tables between blocks have rows for all tokens, as the added one must have");
+  VIT_CHECK(!p.class_angles || (p.rope == RopeKind::axial && c.tokens.class_token), kWhere,
             "angles of a class token need a class token and axial rotary positions");
   if (p.rope == RopeKind::none) return;
   // Cosine and sine of every patch: for one head for all, or for every head and block (d and C values).
   const GridSize grid = c.native_grid();
-  const std::size_t per_patch = p.rope == RopeKind::mixed ? c.depth * c.attention_dim() : c.head_width();
+  const std::size_t per_patch =
+      p.rope == RopeKind::mixed ? c.encoder.depth * c.attention_dim() : c.head_width();
   VIT_CHECK(grid.rows * grid.columns <= kMaxRopeFactors / per_patch, kWhere, "a native grid of ", grid.rows,
             " x ", grid.columns, " patches needs ", per_patch, " rotation factors for each, at most ",
-            kMaxRopeFactors, " in all are accepted (image ", c.image_height, " x ", c.image_width,
-            ", patch_size ", c.patch_size, ")");
+            kMaxRopeFactors, " in all are accepted (image ", c.image.height, " x ", c.image.width,
+            ", patch_size ", c.patch.size, ")");
   VIT_CHECK(!p.rope_scaling || (p.rope != RopeKind::volume && !p.per_window), kWhere,
             "RoPE scaling is requested, but this model takes images of one size");
   const bool is_apart = p.pairing == RopePairing::neighbors_apart;
   VIT_CHECK(is_apart == (p.rope == RopeKind::volume), kWhere,
             "three axes require pairs whose channels rotate separately, and vice versa");
-  VIT_CHECK(p.rope != RopeKind::volume || (c.fixed_size && c.head_width() >= 6), kWhere,
+  VIT_CHECK(p.rope != RopeKind::volume || (c.image.fixed_size && c.head_width() >= 6), kWhere,
             "three axes need images of one size and heads of at least 6 channels");
   const std::size_t multiple = p.rope == RopeKind::axial ? 4 : 2;
   VIT_CHECK(c.head_width() % multiple == 0, kWhere, "rotary positions need a head width divisible by ",
-            multiple, ", got ", c.head_width(), " (embed_dim ", c.embed_dim, ", num_heads ", c.num_heads,
-            ")");
+            multiple, ", got ", c.head_width(), " (embed_dim ", c.embed_dim, ", num_heads ",
+            c.attention.num_heads, ")");
   VIT_CHECK(std::isfinite(p.theta) && p.theta > 0 && p.theta <= 1e12, kWhere,
             "rope theta must be in (0, 1e12], got ", p.theta);
   VIT_CHECK(std::isfinite(p.coordinate_offset) && std::abs(p.coordinate_offset) <= 1e6, kWhere,
@@ -72,50 +74,55 @@ void validate_position(const ModelConfig& c) {
 }
 
 void validate_head(const ModelConfig& c) {
-  check_range("num_classes", c.num_classes, 0, 1u << 22);
-  check_range("projection_dim", c.projection_dim, 0, 65536);
-  check_range("joint_depth", c.joint_depth, 0, 1024);
-  if (c.joint_depth != 0) {
-    check_range("joint_mlp_dim", c.joint_mlp_dim, 1, 1u << 18);
-    VIT_CHECK(std::isfinite(c.joint_norm_eps) && c.joint_norm_eps >= 0 && c.joint_norm_eps < 1, kWhere,
-              "the epsilon of LayerNorm in the joint head must be in [0, 1), got ", c.joint_norm_eps);
-    VIT_CHECK(c.class_token && c.projection_dim == 2 * c.embed_dim, kWhere,
+  check_range("num_classes", c.head.num_classes, 0, 1u << 22);
+  check_range("projection_dim", c.head.projection.dim, 0, 65536);
+  check_range("joint_depth", c.head.joint.depth, 0, 1024);
+  if (c.head.joint.depth != 0) {
+    check_range("joint_mlp_dim", c.head.joint.mlp_dim, 1, 1u << 18);
+    VIT_CHECK(std::isfinite(c.head.joint.norm_eps) && c.head.joint.norm_eps >= 0 && c.head.joint.norm_eps < 1,
+              kWhere, "the epsilon of LayerNorm in the joint head must be in [0, 1), got ",
+              c.head.joint.norm_eps);
+    VIT_CHECK(c.tokens.class_token && c.head.projection.dim == 2 * c.embed_dim, kWhere,
               "a joint head outputs class token and patch mean, ", 2 * c.embed_dim,
-              " numbers; projection_dim is ", c.projection_dim);
+              " numbers; projection_dim is ", c.head.projection.dim);
   }
-  VIT_CHECK(c.labels.empty() || c.labels.size() == c.num_classes, kWhere, c.labels.size(),
-            " class names for ", c.num_classes, " classes");
-  VIT_CHECK(c.label_categories.empty() || c.label_categories.size() == c.labels.size(), kWhere,
-            c.label_categories.size(), " categories for ", c.labels.size(), " class names");
-  const bool reads_class =
-      c.pooling == Pooling::class_token || c.pooling == Pooling::class_and_distillation ||
-      c.pooling == Pooling::class_and_patch_mean || (c.num_classes != 0 && c.head_input != HeadInput::pooled);
-  VIT_CHECK(!reads_class || c.class_token, kWhere, "pooling reads the class token, but the model has none");
-  VIT_CHECK(c.pooling != Pooling::first_token || !c.class_token, kWhere,
+  VIT_CHECK(c.head.labels.empty() || c.head.labels.size() == c.head.num_classes, kWhere, c.head.labels.size(),
+            " class names for ", c.head.num_classes, " classes");
+  VIT_CHECK(c.head.label_categories.empty() || c.head.label_categories.size() == c.head.labels.size(), kWhere,
+            c.head.label_categories.size(), " categories for ", c.head.labels.size(), " class names");
+  const bool reads_class = c.head.pooling == Pooling::class_token ||
+                           c.head.pooling == Pooling::class_and_distillation ||
+                           c.head.pooling == Pooling::class_and_patch_mean ||
+                           (c.head.num_classes != 0 && c.head.input != HeadInput::pooled);
+  VIT_CHECK(!reads_class || c.tokens.class_token, kWhere,
+            "pooling reads the class token, but the model has none");
+  VIT_CHECK(c.head.pooling != Pooling::first_token || !c.tokens.class_token, kWhere,
             "pooling reads the first patch as if it were the class token, but the model has one");
-  VIT_CHECK(c.pooling != Pooling::prefix_mean || c.num_prefix_tokens() != 0, kWhere,
+  VIT_CHECK(c.head.pooling != Pooling::prefix_mean || c.num_prefix_tokens() != 0, kWhere,
             "pooling takes the mean of the prefix tokens, but the model has none");
-  VIT_CHECK((c.pooling == Pooling::prefix_tokens) == !c.pooled_tokens.empty(), kWhere, c.pooled_tokens.size(),
-            " prefix tokens are pooled, which go with pooling prefix_tokens");
-  check_range("tokens that are pooled", c.pooled_tokens.size(), 0, 64);
-  for (const std::size_t token : c.pooled_tokens)
+  VIT_CHECK((c.head.pooling == Pooling::prefix_tokens) == !c.head.pooled_tokens.empty(), kWhere,
+            c.head.pooled_tokens.size(), " prefix tokens are pooled, which go with pooling prefix_tokens");
+  check_range("tokens that are pooled", c.head.pooled_tokens.size(), 0, 64);
+  for (const std::size_t token : c.head.pooled_tokens)
     VIT_CHECK(token < c.num_prefix_tokens(), kWhere, "pooling reads prefix token ", token, " of ",
               c.num_prefix_tokens());
-  const bool is_one_token = c.pooled_dim() == c.embed_dim && c.pooling != Pooling::prefix_tokens;
-  VIT_CHECK(is_one_token || (!c.pooled_norm && !c.pooler), kWhere,
+  const bool is_one_token = c.pooled_dim() == c.embed_dim && c.head.pooling != Pooling::prefix_tokens;
+  VIT_CHECK(is_one_token || (!c.head.pooled_norm && !c.head.pooler), kWhere,
             "tokens side by side are not normalized, and no pooler follows");
-  const bool reads_distillation = c.pooling == Pooling::class_and_distillation ||
-                                  (c.num_classes != 0 && c.head_input == HeadInput::class_and_distillation);
-  VIT_CHECK(!reads_distillation || c.distillation_token, kWhere,
+  const bool reads_distillation =
+      c.head.pooling == Pooling::class_and_distillation ||
+      (c.head.num_classes != 0 && c.head.input == HeadInput::class_and_distillation);
+  VIT_CHECK(!reads_distillation || c.tokens.distillation_token, kWhere,
             "the head reads the distillation token, but the model has none");
-  VIT_CHECK(!c.pooler || c.pooling != Pooling::none, kWhere, "a pooler follows pooling");
-  VIT_CHECK(c.pooling != Pooling::none || (c.num_classes == 0 || c.head_input != HeadInput::pooled), kWhere,
-            "a classifier needs a pooled vector, but pooling is off");
-  if (c.pooling == Pooling::attention) {
-    check_range("heads of the attention pooling", c.attention_pool.num_heads, 1, 1024);
-    check_range("hidden width of the attention pooling", c.attention_pool.mlp_dim, 1, 1u << 18);
-    VIT_CHECK(c.embed_dim % c.attention_pool.num_heads == 0, kWhere, "embed_dim ", c.embed_dim,
-              " is not divisible by the ", c.attention_pool.num_heads, " heads of the attention pooling");
+  VIT_CHECK(!c.head.pooler || c.head.pooling != Pooling::none, kWhere, "a pooler follows pooling");
+  VIT_CHECK(c.head.pooling != Pooling::none || (c.head.num_classes == 0 || c.head.input != HeadInput::pooled),
+            kWhere, "a classifier needs a pooled vector, but pooling is off");
+  if (c.head.pooling == Pooling::attention) {
+    check_range("heads of the attention pooling", c.head.attention_pool.num_heads, 1, 1024);
+    check_range("hidden width of the attention pooling", c.head.attention_pool.mlp_dim, 1, 1u << 18);
+    VIT_CHECK(c.embed_dim % c.head.attention_pool.num_heads == 0, kWhere, "embed_dim ", c.embed_dim,
+              " is not divisible by the ", c.head.attention_pool.num_heads,
+              " heads of the attention pooling");
   }
 }
 
@@ -149,7 +156,8 @@ void validate_merger(const ModelConfig& c) {
             "what follows the merger's MLP needs a hidden_dim");
   VIT_CHECK(m.norm != MergerNorm::cell || !m.pads, kWhere, "cells padded with zeros cannot be normalized");
   for (const std::size_t block : m.deepstack) {
-    VIT_CHECK(block < c.depth, kWhere, "a merger reads the tokens after block ", block, " of ", c.depth);
+    VIT_CHECK(block < c.encoder.depth, kWhere, "a merger reads the tokens after block ", block, " of ",
+              c.encoder.depth);
     VIT_CHECK(m.hidden_dim != 0, kWhere, "mergers between blocks need a hidden_dim");
   }
   if (m.pads) return;
@@ -159,27 +167,29 @@ void validate_merger(const ModelConfig& c) {
 }
 
 void validate_windows(const ModelConfig& c) {
-  check_range("window", c.window, 0, 4096);
-  VIT_CHECK(c.window != 0 || c.global_blocks.empty(), kWhere, "global blocks in a model without windows");
-  VIT_CHECK(c.window == 0 || c.num_prefix_tokens() == 0, kWhere,
+  check_range("window", c.attention.windows.size, 0, 4096);
+  VIT_CHECK(c.attention.windows.size != 0 || c.attention.windows.global_blocks.empty(), kWhere,
+            "global blocks in a model without windows");
+  VIT_CHECK(c.attention.windows.size == 0 || c.num_prefix_tokens() == 0, kWhere,
             "windows contain only patches, but the model has ", c.num_prefix_tokens(), " prefix tokens");
-  VIT_CHECK(!c.position.per_window || (c.window != 0 && c.position.rope == RopeKind::axial), kWhere,
-            "positions in windows need windows and axial rotary positions");
-  for (const std::size_t block : c.global_blocks)
-    VIT_CHECK(block < c.depth, kWhere, "global block ", block, " of ", c.depth, " blocks");
+  VIT_CHECK(!c.position.per_window || (c.attention.windows.size != 0 && c.position.rope == RopeKind::axial),
+            kWhere, "positions in windows need windows and axial rotary positions");
+  for (const std::size_t block : c.attention.windows.global_blocks)
+    VIT_CHECK(block < c.encoder.depth, kWhere, "global block ", block, " of ", c.encoder.depth, " blocks");
 }
 
 void validate_late_tokens(const ModelConfig& c) {
-  check_range("num_late_tokens", c.num_late_tokens, 0, 4096);
-  VIT_CHECK(c.num_late_tokens != 0 || c.masked_blocks.empty(), kWhere, "masked blocks without late tokens");
-  if (c.num_late_tokens == 0) return;
-  check_range("late_block", c.late_block, 0, c.depth - 1);
-  VIT_CHECK(c.window == 0 && c.merger.size == 0 && c.joint_depth == 0 && c.pooling == Pooling::none &&
-                c.num_classes == 0,
+  check_range("num_late_tokens", c.tokens.late.count, 0, 4096);
+  VIT_CHECK(c.tokens.late.count != 0 || c.tokens.late.masked_blocks.empty(), kWhere,
+            "masked blocks without late tokens");
+  if (c.tokens.late.count == 0) return;
+  check_range("late_block", c.tokens.late.block, 0, c.encoder.depth - 1);
+  VIT_CHECK(c.attention.windows.size == 0 && c.merger.size == 0 && c.head.joint.depth == 0 &&
+                c.head.pooling == Pooling::none && c.head.num_classes == 0,
             kWhere, "tokens that enter late go without windows, mergers, pooled vectors and classifiers");
-  for (const std::size_t block : c.masked_blocks)
-    VIT_CHECK(block >= c.late_block && block < c.depth, kWhere, "masked block ", block, " of blocks ",
-              c.late_block, " to ", c.depth - 1);
+  for (const std::size_t block : c.tokens.late.masked_blocks)
+    VIT_CHECK(block >= c.tokens.late.block && block < c.encoder.depth, kWhere, "masked block ", block,
+              " of blocks ", c.tokens.late.block, " to ", c.encoder.depth - 1);
 }
 
 }  // namespace
@@ -193,47 +203,49 @@ void validate(const ModelConfig& config, const std::string& file) {
 }
 
 void validate(const ModelConfig& c) {
-  check_range("num_channels", c.num_channels, 1, kMaxChannels);
-  check_range("patch_size", c.patch_size, 1, 1024);
-  check_range("image height", c.image_height, c.patch_size, kMaxInputEdge);
-  check_range("image width", c.image_width, c.patch_size, kMaxInputEdge);
+  check_range("num_channels", c.image.num_channels, 1, kMaxChannels);
+  check_range("patch_size", c.patch.size, 1, 1024);
+  check_range("image height", c.image.height, c.patch.size, kMaxInputEdge);
+  check_range("image width", c.image.width, c.patch.size, kMaxInputEdge);
   check_range("patches of the native grid", c.native_grid().rows * c.native_grid().columns, 1, kMaxPatches);
   check_range("embed_dim", c.embed_dim, 1, 65536);
-  check_range("depth", c.depth, 1, 1024);
-  check_range("num_heads", c.num_heads, 1, 1024);
-  check_range("mlp_dim", c.mlp_dim, 1, 1u << 18);
-  check_range("num_register_tokens", c.num_register_tokens, 0, 1024);
-  VIT_CHECK(c.head_dim != 0 || c.embed_dim % c.num_heads == 0, kWhere, "embed_dim ", c.embed_dim,
-            " is not divisible by num_heads ", c.num_heads);
-  VIT_CHECK(
-      c.num_key_heads == 0 || (c.num_heads % c.num_key_heads == 0 && c.position.rope != RopeKind::mixed),
-      kWhere, c.num_key_heads, " key heads cannot be shared by ", c.num_heads, " heads of queries");
-  VIT_CHECK(c.block_key_heads.empty() ||
-                (c.block_key_heads.size() == c.depth && c.position.rope != RopeKind::mixed && !c.clipped),
-            kWhere, c.block_key_heads.size(), " numbers of key heads for ", c.depth, " blocks");
-  for (const std::size_t heads : c.block_key_heads)
-    VIT_CHECK(heads != 0 && c.num_heads % heads == 0, kWhere, heads, " key heads cannot be shared by ",
-              c.num_heads, " heads of queries");
+  check_range("depth", c.encoder.depth, 1, 1024);
+  check_range("num_heads", c.attention.num_heads, 1, 1024);
+  check_range("mlp_dim", c.mlp.dim, 1, 1u << 18);
+  check_range("num_register_tokens", c.tokens.num_registers, 0, 1024);
+  VIT_CHECK(c.attention.head_dim != 0 || c.embed_dim % c.attention.num_heads == 0, kWhere, "embed_dim ",
+            c.embed_dim, " is not divisible by num_heads ", c.attention.num_heads);
+  VIT_CHECK(c.attention.num_key_heads == 0 || (c.attention.num_heads % c.attention.num_key_heads == 0 &&
+                                               c.position.rope != RopeKind::mixed),
+            kWhere, c.attention.num_key_heads, " key heads cannot be shared by ", c.attention.num_heads,
+            " heads of queries");
+  VIT_CHECK(c.attention.block_key_heads.empty() || (c.attention.block_key_heads.size() == c.encoder.depth &&
+                                                    c.position.rope != RopeKind::mixed && !c.encoder.clipped),
+            kWhere, c.attention.block_key_heads.size(), " numbers of key heads for ", c.encoder.depth,
+            " blocks");
+  for (const std::size_t heads : c.attention.block_key_heads)
+    VIT_CHECK(heads != 0 && c.attention.num_heads % heads == 0, kWhere, heads,
+              " key heads cannot be shared by ", c.attention.num_heads, " heads of queries");
   VIT_CHECK(c.head_width() <= 512, kWhere, "head width must be at most 512, got ", c.head_width());
-  VIT_CHECK(!c.head_projects || c.num_classes != 0, kWhere, "a head that projects must be there");
-  VIT_CHECK(c.norm_kind == NormKind::layer || c.pooling != Pooling::attention, kWhere,
+  VIT_CHECK(!c.head.projects || c.head.num_classes != 0, kWhere, "a head that projects must be there");
+  VIT_CHECK(c.encoder.norm.kind == NormKind::layer || c.head.pooling != Pooling::attention, kWhere,
             "attention pooling has LayerNorm, and all norms of this model are RMSNorm");
-  VIT_CHECK(std::isfinite(c.mlp_limit) && c.mlp_limit >= 0, kWhere, "mlp_limit must be 0 or positive, got ",
-            c.mlp_limit);
-  VIT_CHECK(c.mlp_limit == 0 || (c.mlp == MlpKind::gated && !c.clipped), kWhere,
+  VIT_CHECK(std::isfinite(c.mlp.limit) && c.mlp.limit >= 0, kWhere, "mlp_limit must be 0 or positive, got ",
+            c.mlp.limit);
+  VIT_CHECK(c.mlp.limit == 0 || (c.mlp.kind == MlpKind::gated && !c.encoder.clipped), kWhere,
             "mlp_limit requires a gated MLP without clipped layers");
-  VIT_CHECK(!c.clipped || (c.branch_norm && c.mlp == MlpKind::gated), kWhere,
+  VIT_CHECK(!c.encoder.clipped || (c.encoder.branch_norm && c.mlp.kind == MlpKind::gated), kWhere,
             "clipped layers require branch norms and a gated MLP");
-  check_range("patch_frames", c.patch_frames, 1, 16);
-  check_range("expert_dim", c.expert_dim, 0, c.embed_dim - 1);
-  check_range("patch_padding", c.patch_padding, 0, (c.patch_size - 1) / 2);
-  VIT_CHECK(c.patch_padding == 0 ||
-                (c.fixed_size && c.image_height % c.patch_size == 0 && c.image_width % c.patch_size == 0),
-            kWhere, "patches with padding go with one size of whole patches, got ", c.image_height, " x ",
-            c.image_width);
-  VIT_CHECK(std::isfinite(c.attention_scale) && c.attention_scale >= 0, kWhere,
-            "attention_scale must be finite and positive, got ", c.attention_scale);
-  check_epsilon("the norms", c.norm_eps);
+  check_range("patch_frames", c.patch.frames, 1, 16);
+  check_range("expert_dim", c.mlp.expert_dim, 0, c.embed_dim - 1);
+  check_range("patch_padding", c.patch.padding, 0, (c.patch.size - 1) / 2);
+  VIT_CHECK(c.patch.padding == 0 || (c.image.fixed_size && c.image.height % c.patch.size == 0 &&
+                                     c.image.width % c.patch.size == 0),
+            kWhere, "patches with padding go with one size of whole patches, got ", c.image.height, " x ",
+            c.image.width);
+  VIT_CHECK(std::isfinite(c.attention.scale) && c.attention.scale >= 0, kWhere,
+            "attention_scale must be finite and positive, got ", c.attention.scale);
+  check_epsilon("the norms", c.encoder.norm.eps);
   validate_position(c);
   validate_windows(c);
   validate_late_tokens(c);

@@ -39,11 +39,11 @@ std::string_view lack_of_patches(const ModelConfig& c) {
 }
 
 std::string_view lack_of_attention(const ModelConfig& c) {
-  return c.window == 0 ? "" : "attention over all tokens: it uses window attention";
+  return c.attention.windows.size == 0 ? "" : "attention over all tokens: it uses window attention";
 }
 
 std::string_view lack_of_class_token(const ModelConfig& c) {
-  const bool has_token = c.class_token && c.merger.tokens == TokenStage::encoder;
+  const bool has_token = c.tokens.class_token && c.merger.tokens == TokenStage::encoder;
   return has_token ? "" : "class token; request pooled or patches";
 }
 
@@ -69,7 +69,7 @@ constexpr OutputRow kTable[] = {
      .what = "the embedding as defined by the model's own library",
      .is_vector = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
-       return c.pooling != Pooling::none ? "" : "pooled vector; request cls, patches or tokens";
+       return c.head.pooling != Pooling::none ? "" : "pooled vector; request cls, patches or tokens";
      },
      .shape_of = vectors},
     {.output = Output::projected,
@@ -78,11 +78,11 @@ constexpr OutputRow kTable[] = {
      .what = "the embedding in the joint space of images and texts (CLIP)",
      .is_vector = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
-       return c.projection_dim != 0 ? "" : "projection to a joint space; request pooled";
+       return c.head.projection.dim != 0 ? "" : "projection to a joint space; request pooled";
      },
      .shape_of =
          [](const OutputSizes& s) {
-           return Shape{s.num_images, s.config.projection_dim};
+           return Shape{s.num_images, s.config.head.projection.dim};
          }},
     {.output = Output::class_token,
      .name = "cls",
@@ -128,7 +128,7 @@ constexpr OutputRow kTable[] = {
      .lack = lack_of_attention,
      .shape_of =
          [](const OutputSizes& s) {
-           return Shape{s.num_images, s.config.num_heads, s.num_tokens, s.num_tokens};
+           return Shape{s.num_images, s.config.attention.num_heads, s.num_tokens, s.num_tokens};
          }},
     {.output = Output::attention_query,
      .name = "attention_query",
@@ -139,7 +139,7 @@ constexpr OutputRow kTable[] = {
      .lack = lack_of_attention,
      .shape_of =
          [](const OutputSizes& s) {
-           return Shape{s.num_images, s.config.num_heads, s.num_tokens};
+           return Shape{s.num_images, s.config.attention.num_heads, s.num_tokens};
          }},
     {.output = Output::rollout,
      .name = "rollout",
@@ -148,7 +148,7 @@ constexpr OutputRow kTable[] = {
      .index = OutputIndex::block_and_token,
      .needs_all_tokens = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
-       return c.num_late_tokens == 0 ? lack_of_attention(c) : "rollout: some of its tokens enter late";
+       return c.tokens.late.count == 0 ? lack_of_attention(c) : "rollout: some of its tokens enter late";
      },
      .shape_of =
          [](const OutputSizes& s) {
@@ -159,10 +159,12 @@ constexpr OutputRow kTable[] = {
      .shape = "(n, classes)",
      .what = "a value for each class of the model",
      .is_vector = true,
-     .lack = [](const ModelConfig& c) -> std::string_view { return c.num_classes != 0 ? "" : "classifier"; },
+     .lack = [](const ModelConfig& c) -> std::string_view {
+       return c.head.num_classes != 0 ? "" : "classifier";
+     },
      .shape_of =
          [](const OutputSizes& s) {
-           return Shape{s.num_images, s.config.num_classes};
+           return Shape{s.num_images, s.config.head.num_classes};
          }},
     {.output = Output::merged,
      .name = "merged",
@@ -256,7 +258,8 @@ std::size_t internal::vector_width(Output output, const ModelConfig& config) {
 std::size_t internal::resolve_block(Output output, long long number, const ModelConfig& config) {
   const std::string_view name = row_of(output).name;
   const bool is_merger = row_of(output).index == OutputIndex::merger;
-  const auto blocks = static_cast<long long>(is_merger ? config.merger.deepstack.size() : config.depth);
+  const auto blocks =
+      static_cast<long long>(is_merger ? config.merger.deepstack.size() : config.encoder.depth);
   const long long resolved = number < 0 ? number + blocks : number;
   VIT_CHECK(resolved >= 0 && resolved < blocks, kWhere, name, ".", number, ": the model has ", blocks,
             is_merger ? " such mergers, " : " blocks, ", name, ".0 to ", name, ".", blocks - 1, " (or ", name,
@@ -293,7 +296,7 @@ OutputKey parse_output(std::string_view name, const ModelConfig& config) {
 }
 
 Output default_output(const ModelConfig& config) {
-  return config.projection_dim != 0 ? Output::projected : Output::pooled;
+  return config.head.projection.dim != 0 ? Output::projected : Output::pooled;
 }
 
 // --------------------------------------------------------------------------------------------------- Request
@@ -350,11 +353,11 @@ void Outputs::reserve(const Request& request, const ModelConfig& config, std::si
   check_request(request, config);
   num_images_ = num_images;
   num_steps_ = num_steps;
-  steps_are_apart_ = config.stack == StackRule::apart;
+  steps_are_apart_ = config.image.stack == StackRule::apart;
   grid_ = grid;
-  num_late_tokens_ = config.num_late_tokens;
+  num_late_tokens_ = config.tokens.late.count;
   num_prefix_tokens_ = config.num_prefix_tokens() + num_late_tokens_;
-  has_class_token_ = config.class_token;
+  has_class_token_ = config.tokens.class_token;
   const std::size_t num_patches = (steps_are_apart_ ? 1 : num_steps) * grid.rows * grid.columns;
   OutputSizes sizes{
       .config = config, .num_images = steps_are_apart_ ? num_images * num_steps : num_images, .grid = grid};

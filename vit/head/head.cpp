@@ -7,9 +7,9 @@
 namespace vit::internal {
 
 Head::Head(const ModelConfig& config, HeadLayers layers)
-    : pooling_(config.pooling),
-      pooled_tokens_(config.pooled_tokens),
-      input_(config.head_input),
+    : pooling_(config.head.pooling),
+      pooled_tokens_(config.head.pooled_tokens),
+      input_(config.head.input),
       num_prefix_(config.num_prefix_tokens()),
       layers_(std::move(layers)) {}
 

@@ -51,9 +51,9 @@ TensorView<const float> cut(TensorView<const float> pixels, std::size_t count, s
 }  // namespace
 
 std::size_t VisionTransformer::num_windows(std::size_t height, std::size_t width) const {
-  const std::size_t edge = config_.image_height;
+  const std::size_t edge = config_.image.height;
   const bool has_masks = dense_ && dense_->mask_head() != nullptr;
-  if (!has_masks || edge != config_.image_width || std::min(height, width) != edge) return 1;
+  if (!has_masks || edge != config_.image.width || std::min(height, width) != edge) return 1;
   return window_count(std::max(height, width), edge);
 }
 
@@ -62,8 +62,8 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
   if (!request.has_maps()) {
     VIT_CHECK(pixels.rank() != 4 || num_windows(pixels.dim(2), pixels.dim(3)) == 1, kWhere, "pixels of ",
               pixels.dim(2), " x ", pixels.dim(3),
-              " are computed as windows for maps only; this model takes ", config_.image_height, " x ",
-              config_.image_width);
+              " are computed as windows for maps only; this model takes ", config_.image.height, " x ",
+              config_.image.width);
     outputs.maps() = {};
     return forward_tokens(pixels, request, threads, memory, outputs);
   }
@@ -77,9 +77,9 @@ void VisionTransformer::forward(TensorView<const float> pixels, const Request& r
     others.set_maps(false);
     VIT_CHECK(others.empty(), kWhere, "pixels of ", pixels.dim(2), " x ", pixels.dim(3), " are computed as ",
               windows, " windows, so that nothing but maps can be asked for");
-    pixels = cut(pixels, windows, config_.image_height, dense.pixels);
+    pixels = cut(pixels, windows, config_.image.height, dense.pixels);
   }
-  if (dense_->config().pads_pixels) pixels = padded(pixels, config_.patch_size, dense.pixels);
+  if (dense_->config().pads_pixels) pixels = padded(pixels, config_.patch.size, dense.pixels);
   dense.request = request;
   dense.request.set_maps(false);
   for (const std::size_t tap : dense_->taps()) dense.request.add({Output::block, tap});

@@ -68,7 +68,7 @@ LayerNorm LayerBuilder::norm(const NormWeights& weights, float epsilon) const {
 }
 
 LayerNorm LayerBuilder::norm(const NormWeights& weights) const {
-  return norm(weights, config_.norm_eps);
+  return norm(weights, config_.encoder.norm.eps);
 }
 
 LayerNorm LayerBuilder::plain_rms_norm(std::size_t width, float epsilon) const {
@@ -85,11 +85,11 @@ std::optional<LayerNorm> LayerBuilder::optional_norm(const NormWeights& weights)
 Linear LayerBuilder::fc2(const BlockWeights& block) const {
   if (!block.fc2_expert.weight.present()) return linear(block.fc2, block.mlp_norm, block.fc2_clip);
   const std::size_t width = config_.embed_dim;
-  Tensor<float> weight(Shape{width, config_.mlp_dim}), bias;
+  Tensor<float> weight(Shape{width, config_.mlp.dim}), bias;
   float* rows = weight.data();
   for (const LinearWeights* part : {&block.fc2, &block.fc2_expert})
     rows = std::ranges::copy(part->weight.load().flat(), rows).out;
-  if (config_.mlp_bias) {
+  if (config_.mlp.bias) {
     bias = Tensor<float>(Shape{width});
     float* numbers = bias.data();
     for (const LinearWeights* part : {&block.fc2, &block.fc2_expert})
@@ -100,7 +100,7 @@ Linear LayerBuilder::fc2(const BlockWeights& block) const {
 
 void LayerBuilder::limit(std::optional<Linear>& gate, Linear& value) const {
   constexpr float kAny = std::numeric_limits<float>::infinity();
-  const float most = config_.mlp_limit;
+  const float most = config_.mlp.limit;
   if (!gate || most == 0) return;
   gate->set_clip({.lowest_in = -kAny, .highest_in = kAny, .lowest_out = -kAny, .highest_out = most});
   value.set_clip({.lowest_in = -kAny, .highest_in = kAny, .lowest_out = -most, .highest_out = most});
@@ -108,16 +108,18 @@ void LayerBuilder::limit(std::optional<Linear>& gate, Linear& value) const {
 
 Block LayerBuilder::block(const BlockWeights& block) const {
   HeadNorms head_norms{.queries = optional_norm(block.q_norm), .keys = optional_norm(block.k_norm)};
-  if (config_.value_norm) head_norms.values = plain_rms_norm(config_.head_width(), config_.norm_eps);
-  Attention attention(
-      linear(block.qkv, block.norm1), std::move(head_norms), optional_norm(block.attention_norm),
-      linear(block.proj, block.attention_norm, block.proj_clip), config_.num_heads, arithmetic_.attention);
-  if (config_.clipped) attention.set_clipped(clipped_qkv(block));
+  if (config_.attention.value_norm)
+    head_norms.values = plain_rms_norm(config_.head_width(), config_.encoder.norm.eps);
+  Attention attention(linear(block.qkv, block.norm1), std::move(head_norms),
+                      optional_norm(block.attention_norm),
+                      linear(block.proj, block.attention_norm, block.proj_clip), config_.attention.num_heads,
+                      arithmetic_.attention);
+  if (config_.encoder.clipped) attention.set_clipped(clipped_qkv(block));
   const NormWeights& mlp_input = block.norm2.gamma.present() ? block.norm2 : block.norm1;
   MlpInput in{.fc1 = linear(block.fc1, mlp_input, block.fc1_clip)};
-  if (config_.mlp == MlpKind::gated) in.gate.emplace(linear(block.gate, mlp_input, block.gate_clip));
+  if (config_.mlp.kind == MlpKind::gated) in.gate.emplace(linear(block.gate, mlp_input, block.gate_clip));
   limit(in.gate, in.fc1);
-  Mlp mlp(std::move(in), optional_norm(block.mlp_norm), fc2(block), config_.activation);
+  Mlp mlp(std::move(in), optional_norm(block.mlp_norm), fc2(block), config_.mlp.activation);
   return Block(norm(block.norm1), std::move(attention),
                {.norm = optional_norm(block.branch_norm1), .scale = block.scale1.load()},
                optional_norm(block.norm2), std::move(mlp),

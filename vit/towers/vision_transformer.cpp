@@ -53,32 +53,32 @@ VisionTransformer::VisionTransformer(ModelConfig config, const ModelWeights& wei
 GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) const {
   const ModelConfig& c = config_;
   if (num_windows(height, width) > 1) return c.native_grid();
-  VIT_CHECK(!c.fixed_size || (height == c.image_height && width == c.image_width), kWhere,
-            "this model takes images of ", c.image_height, " x ", c.image_width,
+  VIT_CHECK(!c.image.fixed_size || (height == c.image.height && width == c.image.width), kWhere,
+            "this model takes images of ", c.image.height, " x ", c.image.width,
             " (height x width) only, got ", height, " x ", width,
             "; if it was trained at another size, give overrides[\"img_size\"] = \"HxW\"");
-  const GridSize grid = patch_grid(height, width, c.patch_size);
-  const bool is_whole = height % c.patch_size == 0 && width % c.patch_size == 0;
-  const bool is_native = height == c.image_height && width == c.image_width;
-  VIT_CHECK(is_whole || is_native || c.drops_remainder, kWhere, "an input of ", height, " x ", width,
-            " (height x width) is not a multiple of the patch size ", c.patch_size, " x ", c.patch_size, "; ",
+  const GridSize grid = patch_grid(height, width, c.patch.size);
+  const bool is_whole = height % c.patch.size == 0 && width % c.patch.size == 0;
+  const bool is_native = height == c.image.height && width == c.image.width;
+  VIT_CHECK(is_whole || is_native || c.patch.drops_remainder, kWhere, "an input of ", height, " x ", width,
+            " (height x width) is not a multiple of the patch size ", c.patch.size, " x ", c.patch.size, "; ",
             c.library.empty() ? "the model's library" : c.library,
-            " refuses such sizes; with the input size \"native\" it becomes ", grid.rows * c.patch_size,
-            " x ", grid.columns * c.patch_size);
+            " refuses such sizes; with the input size \"native\" it becomes ", grid.rows * c.patch.size,
+            " x ", grid.columns * c.patch.size);
   if (c.merger.size != 0) Merger::cells_of(c.merger, grid);
   return grid;
 }
 
 std::size_t VisionTransformer::steps_for(std::size_t num_planes) const {
   const ModelConfig& c = config_;
-  if (num_planes == c.num_channels) return 1;
-  const std::size_t pictures = num_planes / c.num_channels;
-  VIT_CHECK(c.stack != StackRule::none && pictures * c.num_channels == num_planes, kWhere,
-            "this model takes ", c.num_channels, " planes",
-            c.stack == StackRule::none ? "" : " for each picture", ", got ", num_planes);
-  VIT_CHECK(pictures != 0 && pictures % c.patch_frames == 0, kWhere, "a clip of ", pictures,
-            " frames, which must be a multiple of the ", c.patch_frames, " of a patch");
-  return pictures / c.patch_frames;
+  if (num_planes == c.image.num_channels) return 1;
+  const std::size_t pictures = num_planes / c.image.num_channels;
+  VIT_CHECK(c.image.stack != StackRule::none && pictures * c.image.num_channels == num_planes, kWhere,
+            "this model takes ", c.image.num_channels, " planes",
+            c.image.stack == StackRule::none ? "" : " for each picture", ", got ", num_planes);
+  VIT_CHECK(pictures != 0 && pictures % c.patch.frames == 0, kWhere, "a clip of ", pictures,
+            " frames, which must be a multiple of the ", c.patch.frames, " of a patch");
+  return pictures / c.patch.frames;
 }
 
 std::size_t VisionTransformer::num_leading_tokens(const Request& request) const {
@@ -116,7 +116,8 @@ class VisionTransformer::Masks final : public KeyHider {
       : model_(model), num_images_(num_images), grid_(grid), threads_(threads), memory_(memory) {}
 
   std::optional<KeyMask> before_block(std::size_t layer, TensorView<const float> x) override {
-    if (std::ranges::find(model_.config_.masked_blocks, layer) == model_.config_.masked_blocks.end())
+    if (std::ranges::find(model_.config_.tokens.late.masked_blocks, layer) ==
+        model_.config_.tokens.late.masked_blocks.end())
       return std::nullopt;
     const MaskHead& head = *model_.dense_->mask_head();
     const std::size_t queries = head.num_queries(), patches = grid_.rows * grid_.columns;
@@ -177,8 +178,8 @@ std::span<const Sequences> VisionTransformer::sequences_of_blocks(const Images& 
     for (std::size_t i = 1; i < order->starts.size(); ++i)
       memory.starts.push_back(image * order->patches.size() + order->starts[i]);
   }
-  memory.of_blocks.assign(config_.depth, Sequences(std::span<const std::size_t>(memory.starts)));
-  for (const std::size_t block : config_.global_blocks) memory.of_blocks[block] = whole;
+  memory.of_blocks.assign(config_.encoder.depth, Sequences(std::span<const std::size_t>(memory.starts)));
+  for (const std::size_t block : config_.attention.windows.global_blocks) memory.of_blocks[block] = whole;
   return memory.of_blocks;
 }
 
@@ -208,10 +209,10 @@ void VisionTransformer::run(const Images& images, const Pass& pass) const {
        .position = &images.position,
        .num_prefix = num_prefix,
        .attention_factor =
-           config_.attention_scale != 0.0 ? config_.attention_scale * std::sqrt(head_width) : 1.0,
-       .late = {.block = config_.late_block,
+           config_.attention.scale != 0.0 ? config_.attention.scale * std::sqrt(head_width) : 1.0,
+       .late = {.block = config_.tokens.late.block,
                 .tokens = layers_.late_tokens,
-                .hider = config_.masked_blocks.empty() ? nullptr : &masks}},
+                .hider = config_.tokens.late.masked_blocks.empty() ? nullptr : &masks}},
       observer, pass);
   const bool has_cells = config_.merger.tokens != TokenStage::encoder;
   layers_.head.forward(tokens, images.of_head(!layers_.joint_head, !has_cells), pass);
@@ -236,18 +237,18 @@ ActivationShape VisionTransformer::activation_shape(const Images& images, int th
   }
   return {.num_images = num_images,
           .num_patches = num_patches,
-          .patch_dim = planes * config_.patch_size * config_.patch_size,
-          .num_tokens = config_.num_prefix_after(config_.depth - 1) + num_patches,
+          .patch_dim = planes * config_.patch.size * config_.patch.size,
+          .num_tokens = config_.num_prefix_after(config_.encoder.depth - 1) + num_patches,
           .num_leading = num_leading_tokens(images.request),
           .embed_dim = config_.embed_dim,
           .attention_dim = config_.attention_dim(),
-          .num_heads = config_.num_heads,
-          .num_pool_heads = has_pool ? config_.attention_pool.num_heads : 0,
+          .num_heads = config_.attention.num_heads,
+          .num_pool_heads = has_pool ? config_.head.attention_pool.num_heads : 0,
           .pooled_dim = config_.pooled_dim(),
-          .hidden_dim = std::max(
-              {config_.mlp_dim, has_pool ? config_.attention_pool.mlp_dim : 0, config_.joint_mlp_dim}),
-          .clips = config_.clipped || config_.mlp_limit != 0,
-          .is_parallel = config_.parallel,
+          .hidden_dim = std::max({config_.mlp.dim, has_pool ? config_.head.attention_pool.mlp_dim : 0,
+                                  config_.head.joint.mlp_dim}),
+          .clips = config_.encoder.clipped || config_.mlp.limit != 0,
+          .is_parallel = config_.encoder.parallel,
           .num_cells = num_cells,
           .cell_dim = has_cells ? Merger::widest(config_.merger, config_.embed_dim) : 0,
           .threads = threads};
@@ -256,12 +257,12 @@ ActivationShape VisionTransformer::activation_shape(const Images& images, int th
 void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Request& request, int threads,
                                        ForwardMemory& memory, Outputs& outputs) const {
   VIT_CHECK(pixels.rank() == 4 && pixels.dim(0) != 0 && pixels.dim(1) != 0, kWhere,
-            "pixels must have shape (B, ", config_.num_channels, ", H, W) with B > 0, got ",
+            "pixels must have shape (B, ", config_.image.num_channels, ", H, W) with B > 0, got ",
             pixels.shape().to_string());
   const std::size_t num_steps = steps_for(pixels.dim(1));
   const GridSize grid = grid_for(pixels.dim(2), pixels.dim(3));
   outputs.reserve(request, config_, pixels.dim(0), grid, num_steps);
-  const bool are_apart = config_.stack == StackRule::apart;
+  const bool are_apart = config_.image.stack == StackRule::apart;
   if (are_apart && num_steps > 1) {  // each step is an image of its own
     const Shape shape{pixels.dim(0) * num_steps, pixels.dim(1) / num_steps, pixels.dim(2), pixels.dim(3)};
     pixels = {pixels.data(), shape, pixels.row_stride()};
@@ -269,7 +270,7 @@ void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Req
   const std::size_t num_images = pixels.dim(0);
   const auto position = layers_.positions->for_grid(grid, are_apart ? 1 : num_steps);
   const std::size_t num_tokens =
-      config_.num_prefix_after(config_.depth - 1) + position->num_steps() * grid.rows * grid.columns;
+      config_.num_prefix_after(config_.encoder.depth - 1) + position->num_steps() * grid.rows * grid.columns;
 
   Lanes lanes(Sequences(num_images, num_tokens), threads, /*rows_per_pass=*/0, memory);
   const auto images = [&](std::size_t first, std::size_t count, ForwardMemory::Lane* lane) -> Images {

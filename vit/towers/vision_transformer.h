@@ -32,12 +32,12 @@ class VisionTransformer {
   Precision precision() const noexcept { return precision_; }
 
   /// The patch grid of an input of this size. Throws Error if the model cannot take it: edges below the patch
-  /// size or, unless config().drops_remainder or the size is native, not divided by it, or another size than
-  /// the native one if the reference library refuses that (config().fixed_size). Where a head of masks takes
-  /// larger ones as windows, it is the grid of one.
+  /// size or, unless config().patch.drops_remainder or the size is native, not divided by it, or another size
+  /// than the native one if the reference library refuses that (config().image.fixed_size). Where a head of
+  /// masks takes larger ones as windows, it is the grid of one.
   GridSize grid_for(std::size_t height, std::size_t width) const;
   /// The steps of an input of so many planes: 1 for one picture, else pictures over patch_frames. Throws
-  /// Error if the model cannot take it: config().stack, or pictures that do not fill a step.
+  /// Error if the model cannot take it: config().image.stack, or pictures that do not fill a step.
   std::size_t steps_for(std::size_t num_planes) const;
 
   /// The head that outputs maps, or null.

@@ -48,13 +48,13 @@ class Builder {
       }
     }
     return PatchEmbed(layers_.linear(weights_.patch, *layers_.arithmetic().fine), std::move(prefix),
-                      config_.patch_size,
-                      {.unit_pixels = config_.unit_pixels,
+                      config_.patch.size,
+                      {.unit_pixels = config_.patch.unit_pixels,
                        .mean = weights_.pixel_mean.load(),
                        .std = weights_.pixel_std.load(),
                        .pixels = layers_.optional_norm(weights_.patch_norm),
                        .projected = layers_.optional_norm(weights_.embed_norm)},
-                      config_.patch_padding, projection_of_clips());
+                      config_.patch.padding, projection_of_clips());
   }
 
   std::optional<Linear> projection_of_clips() const {
@@ -73,12 +73,12 @@ class Builder {
       between_tables = {between.data(), Shape{between.dim(0), between.dim(2), between.dim(3)}};
     return Position(config_.position,
                     {.embed_dim = config_.embed_dim,
-                     .depth = config_.depth,
-                     .num_heads = config_.num_heads,
+                     .depth = config_.encoder.depth,
+                     .num_heads = config_.attention.num_heads,
                      .head_dim = config_.head_width(),
                      .num_prefix = config_.num_prefix_tokens(),
-                     .window = config_.window,
-                     .global_blocks = config_.global_blocks,
+                     .window = config_.attention.windows.size,
+                     .global_blocks = config_.attention.windows.global_blocks,
                      .trained_grid = config_.native_grid()},
                     {.added_table = table,
                      .between_tables = between_tables,
@@ -100,28 +100,28 @@ class Builder {
         .forward(TensorView<const float>(probe.data(), Shape{1, config_.embed_dim}), query,
                  {.activations = none});
     Mlp mlp({.fc1 = layers_.linear(pool.fc1)}, {}, layers_.linear(pool.fc2),
-            config_.attention_pool.activation);
+            config_.head.attention_pool.activation);
     return AttentionPool(std::move(query), layers_.linear(pool.kv), layers_.linear(pool.proj),
-                         layers_.norm(pool.norm), std::move(mlp), config_.attention_pool.num_heads,
+                         layers_.norm(pool.norm), std::move(mlp), config_.head.attention_pool.num_heads,
                          layers_.arithmetic().attention);
   }
 
   HeadLayers head() const {
     HeadLayers head{.norm = layers_.optional_norm(weights_.norm)};
-    if (config_.pooling == Pooling::attention) head.pool.emplace(pool());
+    if (config_.head.pooling == Pooling::attention) head.pool.emplace(pool());
     head.pooled_norm = layers_.optional_norm(weights_.pooled_norm);
-    if (config_.pooler) head.pooler.emplace(layers_.linear(weights_.pooler, layers_.float32()));
-    if (config_.projection_dim != 0 && config_.joint_depth == 0)
+    if (config_.head.pooler) head.pooler.emplace(layers_.linear(weights_.pooler, layers_.float32()));
+    if (config_.head.projection.dim != 0 && config_.head.joint.depth == 0)
       head.projection.emplace(layers_.linear(weights_.projection, layers_.float32()));
-    if (config_.num_classes == 0) return head;
+    if (config_.head.num_classes == 0) return head;
     head.classifier.emplace(layers_.linear(weights_.head, layers_.float32()));
-    if (config_.head_input == HeadInput::class_and_distillation)
+    if (config_.head.input == HeadInput::class_and_distillation)
       head.classifier_distillation.emplace(layers_.linear(weights_.head_distillation, layers_.float32()));
     return head;
   }
 
   std::optional<JointHead> joint_head() const {
-    if (config_.joint_depth == 0) return std::nullopt;
+    if (config_.head.joint.depth == 0) return std::nullopt;
     const ModelConfig config = joint_head_blocks(config_);
     const LayerBuilder layers(config, kernels_, precision_);
     return JointHead(Encoder({}, layers.blocks(weights_.joint_blocks)), layers.norm(weights_.joint_norm),

@@ -35,60 +35,64 @@ Shape position_table(const ModelConfig& config) {
 
 void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& walk) {
   const std::size_t width = c.embed_dim, pixels = c.patch_dim();
-  if (c.input_norm) {
-    walk.tensor(Part::pixel_mean, Shape{c.num_channels}, weights.pixel_mean);
-    walk.tensor(Part::pixel_std, Shape{c.num_channels}, weights.pixel_std);
+  if (c.patch.input_norm) {
+    walk.tensor(Part::pixel_mean, Shape{c.image.num_channels}, weights.pixel_mean);
+    walk.tensor(Part::pixel_std, Shape{c.image.num_channels}, weights.pixel_std);
   }
-  if (c.patch_norm) walk.norm(Part::patch_norm_gamma, pixels, weights.patch_norm, c.norm_kind);
-  walk.linear(Part::patch_weight, width, pixels, weights.patch, c.patch_bias);
-  if (c.has_clips()) walk.tensor(Part::clip_weight, Shape{width, c.patch_frames * pixels}, weights.clip);
-  if (c.embed_norm) walk.norm(Part::embed_norm_gamma, width, weights.embed_norm, c.norm_kind);
-  if (c.class_token) walk.tensor(Part::class_token, Shape{width}, weights.class_token);
-  if (c.distillation_token) walk.tensor(Part::distillation_token, Shape{width}, weights.distillation_token);
-  if (c.num_register_tokens != 0) {
-    walk.tensor(Part::register_tokens, Shape{c.num_register_tokens, width}, weights.register_tokens);
+  if (c.patch.norm) walk.norm(Part::patch_norm_gamma, pixels, weights.patch_norm, c.encoder.norm.kind);
+  walk.linear(Part::patch_weight, width, pixels, weights.patch, c.patch.bias);
+  if (c.has_clips()) walk.tensor(Part::clip_weight, Shape{width, c.patch.frames * pixels}, weights.clip);
+  if (c.patch.embed_norm) walk.norm(Part::embed_norm_gamma, width, weights.embed_norm, c.encoder.norm.kind);
+  if (c.tokens.class_token) walk.tensor(Part::class_token, Shape{width}, weights.class_token);
+  if (c.tokens.distillation_token)
+    walk.tensor(Part::distillation_token, Shape{width}, weights.distillation_token);
+  if (c.tokens.num_registers != 0) {
+    walk.tensor(Part::register_tokens, Shape{c.tokens.num_registers, width}, weights.register_tokens);
   }
-  if (c.num_late_tokens != 0)
-    walk.tensor(Part::late_tokens, Shape{c.num_late_tokens, width}, weights.late_tokens);
+  if (c.tokens.late.count != 0)
+    walk.tensor(Part::late_tokens, Shape{c.tokens.late.count, width}, weights.late_tokens);
   if (c.position.added != AddedTable::none) {
     walk.tensor(Part::position_table, position_table(c), weights.position_table);
   }
   if (c.position.between_blocks) {
     const Shape rows = position_table(c);
-    walk.tensor(Part::between_tables, Shape{c.depth - 1, 1, rows[0], rows[1]}, weights.between_tables);
+    walk.tensor(Part::between_tables, Shape{c.encoder.depth - 1, 1, rows[0], rows[1]},
+                weights.between_tables);
   }
   if (c.position.class_angles)
     walk.tensor(Part::class_angles, Shape{c.head_width() / 2}, weights.class_angles);
   if (c.position.rope == RopeKind::mixed) {
-    walk.tensor(Part::rope_frequencies, Shape{2, c.depth, c.num_heads, c.head_width() / 2},
+    walk.tensor(Part::rope_frequencies, Shape{2, c.encoder.depth, c.attention.num_heads, c.head_width() / 2},
                 weights.rope_frequencies);
   }
   if (c.position.rope == RopeKind::axial && c.position.stored_periods) {
     walk.tensor(Part::rope_periods, Shape{c.head_width() / 4}, weights.rope_periods);
   }
-  if (c.norm_pre) walk.norm(Part::norm_pre_gamma, width, weights.norm_pre, c.norm_kind);
+  if (c.encoder.norm_pre) walk.norm(Part::norm_pre_gamma, width, weights.norm_pre, c.encoder.norm.kind);
 }
 
 void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) {
   const std::size_t width = c.embed_dim, heads = c.attention_dim();
-  walk.norm(Part::norm1_gamma, width, block.norm1, c.norm_kind);
-  walk.linear(Part::qkv_weight, heads + 2 * c.key_dim(walk.block), width, block.qkv, c.qkv_bias);
-  if (c.qk_norm) {
-    walk.norm(Part::q_norm_gamma, c.head_width(), block.q_norm, c.qk_norm_kind);
-    walk.norm(Part::k_norm_gamma, c.head_width(), block.k_norm, c.qk_norm_kind);
+  walk.norm(Part::norm1_gamma, width, block.norm1, c.encoder.norm.kind);
+  walk.linear(Part::qkv_weight, heads + 2 * c.key_dim(walk.block), width, block.qkv, c.attention.qkv_bias);
+  if (c.attention.qk_norm) {
+    walk.norm(Part::q_norm_gamma, c.head_width(), block.q_norm, c.attention.qk_norm_kind);
+    walk.norm(Part::k_norm_gamma, c.head_width(), block.k_norm, c.attention.qk_norm_kind);
   }
-  if (c.attention_norm) walk.norm(Part::attention_norm_gamma, heads, block.attention_norm, c.norm_kind);
-  walk.linear(Part::proj_weight, width, heads, block.proj, c.proj_bias);
-  if (c.branch_norm) walk.norm(Part::branch_norm1_gamma, width, block.branch_norm1, c.norm_kind);
-  if (c.layer_scale) walk.tensor(Part::scale1, Shape{width}, block.scale1);
-  if (!c.parallel) walk.norm(Part::norm2_gamma, width, block.norm2, c.norm_kind);
-  if (c.mlp == MlpKind::gated) walk.linear(Part::gate_weight, c.mlp_dim, width, block.gate, c.mlp_bias);
-  walk.linear(Part::fc1_weight, c.mlp_dim, width, block.fc1, c.mlp_bias);
-  if (c.mlp_norm) walk.norm(Part::mlp_norm_gamma, c.mlp_dim, block.mlp_norm, c.norm_kind);
-  walk.linear(Part::fc2_weight, width - c.expert_dim, c.mlp_dim, block.fc2, c.mlp_bias);
-  if (c.expert_dim != 0)
-    walk.linear(Part::fc2_expert_weight, c.expert_dim, c.mlp_dim, block.fc2_expert, c.mlp_bias);
-  if (c.clipped) {
+  if (c.attention.norm)
+    walk.norm(Part::attention_norm_gamma, heads, block.attention_norm, c.encoder.norm.kind);
+  walk.linear(Part::proj_weight, width, heads, block.proj, c.attention.proj_bias);
+  if (c.encoder.branch_norm)
+    walk.norm(Part::branch_norm1_gamma, width, block.branch_norm1, c.encoder.norm.kind);
+  if (c.encoder.layer_scale) walk.tensor(Part::scale1, Shape{width}, block.scale1);
+  if (!c.encoder.parallel) walk.norm(Part::norm2_gamma, width, block.norm2, c.encoder.norm.kind);
+  if (c.mlp.kind == MlpKind::gated) walk.linear(Part::gate_weight, c.mlp.dim, width, block.gate, c.mlp.bias);
+  walk.linear(Part::fc1_weight, c.mlp.dim, width, block.fc1, c.mlp.bias);
+  if (c.mlp.norm) walk.norm(Part::mlp_norm_gamma, c.mlp.dim, block.mlp_norm, c.encoder.norm.kind);
+  walk.linear(Part::fc2_weight, width - c.mlp.expert_dim, c.mlp.dim, block.fc2, c.mlp.bias);
+  if (c.mlp.expert_dim != 0)
+    walk.linear(Part::fc2_expert_weight, c.mlp.expert_dim, c.mlp.dim, block.fc2_expert, c.mlp.bias);
+  if (c.encoder.clipped) {
     walk.tensor(Part::q_clip, Shape{4}, block.q_clip);
     walk.tensor(Part::k_clip, Shape{4}, block.k_clip);
     walk.tensor(Part::v_clip, Shape{4}, block.v_clip);
@@ -97,14 +101,15 @@ void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) 
     walk.tensor(Part::fc1_clip, Shape{4}, block.fc1_clip);
     walk.tensor(Part::fc2_clip, Shape{4}, block.fc2_clip);
   }
-  if (c.branch_norm) walk.norm(Part::branch_norm2_gamma, width, block.branch_norm2, c.norm_kind);
-  if (c.layer_scale) walk.tensor(Part::scale2, Shape{width}, block.scale2);
+  if (c.encoder.branch_norm)
+    walk.norm(Part::branch_norm2_gamma, width, block.branch_norm2, c.encoder.norm.kind);
+  if (c.encoder.layer_scale) walk.tensor(Part::scale2, Shape{width}, block.scale2);
 }
 
 void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk) {
   const std::size_t width = c.embed_dim;
-  if (c.pooling == Pooling::attention) {
-    const std::size_t hidden = c.attention_pool.mlp_dim;
+  if (c.head.pooling == Pooling::attention) {
+    const std::size_t hidden = c.head.attention_pool.mlp_dim;
     walk.tensor(Part::pool_probe, Shape{width}, weights.pool.probe);
     walk.linear(Part::pool_q_weight, width, width, weights.pool.q);
     walk.linear(Part::pool_kv_weight, 2 * width, width, weights.pool.kv);
@@ -113,16 +118,16 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
     walk.linear(Part::pool_fc1_weight, hidden, width, weights.pool.fc1);
     walk.linear(Part::pool_fc2_weight, width, hidden, weights.pool.fc2);
   }
-  if (c.pooled_norm) walk.norm(Part::pooled_norm_gamma, width, weights.pooled_norm, c.norm_kind);
-  if (c.pooler) walk.linear(Part::pooler_weight, width, width, weights.pooler);
-  if (c.projection_dim != 0 && c.joint_depth == 0)
-    walk.linear(Part::projection_weight, c.projection_dim, c.pooled_dim(), weights.projection,
-                c.projection_bias);
-  if (c.num_classes == 0) return;
-  const std::size_t head_in = c.head_input == HeadInput::class_and_patch_mean ? 2 * width : c.pooled_dim();
-  walk.linear(Part::head_weight, c.num_classes, head_in, weights.head);
-  if (c.head_input == HeadInput::class_and_distillation) {
-    walk.linear(Part::head_distillation_weight, c.num_classes, width, weights.head_distillation);
+  if (c.head.pooled_norm) walk.norm(Part::pooled_norm_gamma, width, weights.pooled_norm, c.encoder.norm.kind);
+  if (c.head.pooler) walk.linear(Part::pooler_weight, width, width, weights.pooler);
+  if (c.head.projection.dim != 0 && c.head.joint.depth == 0)
+    walk.linear(Part::projection_weight, c.head.projection.dim, c.pooled_dim(), weights.projection,
+                c.head.projection.bias);
+  if (c.head.num_classes == 0) return;
+  const std::size_t head_in = c.head.input == HeadInput::class_and_patch_mean ? 2 * width : c.pooled_dim();
+  walk.linear(Part::head_weight, c.head.num_classes, head_in, weights.head);
+  if (c.head.input == HeadInput::class_and_distillation) {
+    walk.linear(Part::head_distillation_weight, c.head.num_classes, width, weights.head_distillation);
   }
 }
 
@@ -174,38 +179,38 @@ void visit_deepstack(const ModelConfig& c, MergerWeights& weights, const Walker&
 ModelConfig joint_head_blocks(const ModelConfig& config) {
   ModelConfig joint;
   joint.embed_dim = config.embed_dim;
-  joint.depth = config.joint_depth;
-  joint.num_heads = config.num_heads;
-  joint.head_dim = config.head_dim;
-  joint.mlp = MlpKind::gated;
-  joint.mlp_dim = config.joint_mlp_dim;
-  joint.activation = Activation::silu;
-  joint.norm_eps = config.joint_norm_eps;
-  joint.qkv_bias = false;
-  joint.layer_scale = true;
+  joint.encoder.depth = config.head.joint.depth;
+  joint.attention.num_heads = config.attention.num_heads;
+  joint.attention.head_dim = config.attention.head_dim;
+  joint.mlp.kind = MlpKind::gated;
+  joint.mlp.dim = config.head.joint.mlp_dim;
+  joint.mlp.activation = Activation::silu;
+  joint.encoder.norm.eps = config.head.joint.norm_eps;
+  joint.attention.qkv_bias = false;
+  joint.encoder.layer_scale = true;
   return joint;
 }
 
 void for_each_block_tensor(const ModelConfig& c, std::vector<BlockWeights>& blocks,
                            const VisitTensor& visit) {
-  blocks.resize(c.depth);
-  for (std::size_t i = 0; i < c.depth; ++i) visit_block(c, blocks[i], {.visit = visit, .block = i});
+  blocks.resize(c.encoder.depth);
+  for (std::size_t i = 0; i < c.encoder.depth; ++i) visit_block(c, blocks[i], {.visit = visit, .block = i});
 }
 
 void for_each_tensor(const ModelConfig& c, ModelWeights& weights, const VisitTensor& visit) {
   const Walker walk{visit};
   visit_embedding(c, weights, walk);
   for_each_block_tensor(c, weights.blocks, visit);
-  if (c.token_norm) walk.norm(Part::norm_gamma, c.embed_dim, weights.norm, c.norm_kind);
+  if (c.encoder.token_norm) walk.norm(Part::norm_gamma, c.embed_dim, weights.norm, c.encoder.norm.kind);
   visit_head(c, weights, walk);
   if (c.merger.size != 0) visit_merger(c, weights.merger, walk);
   weights.deepstack.resize(c.merger.deepstack.size());
   for (std::size_t i = 0; i < weights.deepstack.size(); ++i)
     visit_deepstack(c, weights.deepstack[i], {.visit = visit, .block = i});
-  if (c.joint_depth == 0) return;
+  if (c.head.joint.depth == 0) return;
   const ModelConfig joint = joint_head_blocks(c);
-  weights.joint_blocks.resize(joint.depth);
-  for (std::size_t i = 0; i < joint.depth; ++i)
+  weights.joint_blocks.resize(joint.encoder.depth);
+  for (std::size_t i = 0; i < joint.encoder.depth; ++i)
     visit_block(joint, weights.joint_blocks[i], {.visit = visit, .block = i, .joint_head = true});
   const Walker after{.visit = visit, .joint_head = true};
   after.norm(Part::norm_gamma, c.embed_dim, weights.joint_norm);

@@ -6,12 +6,12 @@ namespace vit::internal {
 ModelConfig block_config(const TextConfig& c) {
   ModelConfig out;
   out.embed_dim = c.width;
-  out.depth = c.depth;
-  out.num_heads = c.num_heads;
-  out.mlp_dim = c.mlp_dim;
-  out.norm_eps = c.norm_eps;
-  out.activation = c.activation;
-  out.qkv_bias = c.qkv_bias;
+  out.encoder.depth = c.depth;
+  out.attention.num_heads = c.num_heads;
+  out.mlp.dim = c.mlp_dim;
+  out.encoder.norm.eps = c.norm_eps;
+  out.mlp.activation = c.activation;
+  out.attention.qkv_bias = c.qkv_bias;
   return out;
 }
 

@@ -62,7 +62,7 @@ std::optional<Classifier> load_classifier(const CommonOptions& common, const Cla
   if (!model->config().has_classes())
     fail_usage(
         "this model has no classes",
-        model->config().head_projects ? ": its head is the projection of a tower that was trained with texts"
+        model->config().head.projects ? ": its head is the projection of a tower that was trained with texts"
                                       : "",
         "; give some with --classifier (vit fit makes them), name --classes where it has a text tower, or "
         "try vit embed");

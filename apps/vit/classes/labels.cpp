@@ -55,14 +55,14 @@ std::vector<std::size_t> matches(const std::vector<std::string>& names, const Pr
 }  // namespace
 
 Labels::Labels(const ModelConfig& config, const std::filesystem::path& file)
-    : num_classes_(config.num_classes) {
+    : num_classes_(config.head.num_classes) {
   const std::filesystem::path imagenet = data_dir() / "labels" / "imagenet1k.txt";
   const bool has_imagenet = num_classes_ == kImageNetClasses && std::filesystem::exists(imagenet);
   if (!file.empty()) {
     read_file(file);
-  } else if (!config.labels.empty()) {
-    names_ = config.labels;
-    categories_ = config.label_categories;
+  } else if (!config.head.labels.empty()) {
+    names_ = config.head.labels;
+    categories_ = config.head.label_categories;
   } else if (has_imagenet) {
     read_file(imagenet);
   }

@@ -58,7 +58,7 @@ struct BenchOptions {
 ImageSize edges_of(const InputSize& size, const ModelConfig& config, const char* option) {
   if (size.kind == InputSize::Kind::native)
     fail_usage(option, ": native needs an input image; bench has none");
-  if (size.kind == InputSize::Kind::model) return {config.image_height, config.image_width};
+  if (size.kind == InputSize::Kind::model) return {config.image.height, config.image.width};
   return {size.height, size.width};
 }
 

@@ -120,8 +120,8 @@ ordered_json dense_json(const CheckpointDescription& facts) {
   out["family"] = config.family;
   out["tensors"] = tensors;
   out["parameters"] = parameters;
-  out["flops"] = {{"height", grid.rows * facts.config.patch_size},
-                  {"width", grid.columns * facts.config.patch_size},
+  out["flops"] = {{"height", grid.rows * facts.config.patch.size},
+                  {"width", grid.columns * facts.config.patch.size},
                   {"total", count_dense_flops(config, facts.config, grid)}};
   if (config.find(MapMeaning::depth) != nullptr) out["depth_unit"] = to_string(config.depth_unit);
   if (config.find(MapMeaning::boxes) != nullptr)

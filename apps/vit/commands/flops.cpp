@@ -111,9 +111,9 @@ struct DenseProducts {
 
 double count_dense_flops(const DenseConfig& config, const ModelConfig& backbone, GridSize grid) {
   const DenseProducts products{.patches = real(grid.rows) * real(grid.columns),
-                               .registers = real(backbone.num_register_tokens),
+                               .registers = real(backbone.tokens.num_registers),
                                .width = real(backbone.embed_dim),
-                               .patch_edge = real(backbone.patch_size)};
+                               .patch_edge = real(backbone.patch.size)};
   double sum = 0;
   for (const DenseBranch& branch : config.branches)
     sum += std::visit([&](const auto& layers) { return products(layers, branch); }, branch.layers);
@@ -121,39 +121,43 @@ double count_dense_flops(const DenseConfig& config, const ModelConfig& backbone,
 }
 
 Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_leading) {
-  const double patches = real(grid.rows) * real(grid.columns), patch = real(config.patch_size);
+  const double patches = real(grid.rows) * real(grid.columns), patch = real(config.patch.size);
   const double tokens = real(config.num_prefix_tokens()) + patches;
-  const double width = real(config.embed_dim), depth = real(config.depth), hidden = real(config.mlp_dim);
+  const double width = real(config.embed_dim), depth = real(config.encoder.depth),
+               hidden = real(config.mlp.dim);
 
   Flops flops;
-  flops.patch_embed = 2 * patches * width * real(config.num_channels) * patch * patch;
+  flops.patch_embed = 2 * patches * width * real(config.image.num_channels) * patch * patch;
   // Rows that ask in the attention of all blocks together: queries, projected and sent through the MLP.
   // tokens that enter late are more rows of the last blocks
-  const double late_blocks = config.num_late_tokens != 0 ? depth - real(config.late_block) : 0;
-  const double late = late_blocks * real(config.num_late_tokens);
+  const double late_blocks = config.tokens.late.count != 0 ? depth - real(config.tokens.late.block) : 0;
+  const double late = late_blocks * real(config.tokens.late.count);
   const double rows = (depth - 1) * tokens + (num_leading > 0 ? real(num_leading) : tokens) + late;
   const double heads = real(config.attention_dim());
   flops.attention_linear = (depth * tokens + late) * 2 * width * 2 * heads + 2 * rows * width * 2 * heads;
-  const double global = config.window == 0 ? depth : real(config.global_blocks.size());
-  const double keys = config.window == 0 ? tokens : keys_in_windows(grid, config.window);
+  const double global =
+      config.attention.windows.size == 0 ? depth : real(config.attention.windows.global_blocks.size());
+  const double keys =
+      config.attention.windows.size == 0 ? tokens : keys_in_windows(grid, config.attention.windows.size);
   flops.attention = 2 * 2 * (rows - late) / depth * heads * (global * tokens + (depth - global) * keys);
-  const double both = tokens + real(config.num_late_tokens);
+  const double both = tokens + real(config.tokens.late.count);
   flops.attention += 2 * 2 * heads * late_blocks * (both * both - tokens * tokens);
-  flops.mlp = 2 * rows * width * hidden * (config.mlp == MlpKind::gated ? 3 : 2);
-  if (config.pooling == Pooling::attention) {
-    const double pool_hidden = real(config.attention_pool.mlp_dim);
+  flops.mlp = 2 * rows * width * hidden * (config.mlp.kind == MlpKind::gated ? 3 : 2);
+  if (config.head.pooling == Pooling::attention) {
+    const double pool_hidden = real(config.head.attention_pool.mlp_dim);
     flops.head += 2 * tokens * width * 2 * width;  // keys and values
     flops.head += 2 * 2 * tokens * width;          // one query against all keys, and the sum
     flops.head += 2 * 2 * width * width;           // query and output projection
     flops.head += 2 * 2 * width * pool_hidden;
   }
-  if (config.pooler) flops.head += 2 * width * width;
-  if (config.joint_depth == 0) flops.head += 2 * width * real(config.projection_dim);
-  flops.head += real(config.joint_depth) * tokens *
-                (2 * 4 * width * width + 4 * tokens * width + 2 * 3 * width * real(config.joint_mlp_dim));
+  if (config.head.pooler) flops.head += 2 * width * width;
+  if (config.head.joint.depth == 0) flops.head += 2 * width * real(config.head.projection.dim);
+  flops.head +=
+      real(config.head.joint.depth) * tokens *
+      (2 * 4 * width * width + 4 * tokens * width + 2 * 3 * width * real(config.head.joint.mlp_dim));
   flops.head += merger_flops(config, grid);
-  const double classifier_inputs = config.head_input == HeadInput::pooled ? width : 2 * width;
-  flops.head += 2 * classifier_inputs * real(config.num_classes);
+  const double classifier_inputs = config.head.input == HeadInput::pooled ? width : 2 * width;
+  flops.head += 2 * classifier_inputs * real(config.head.num_classes);
   return flops;
 }
 

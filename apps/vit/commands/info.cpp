@@ -133,7 +133,7 @@ std::optional<GridSize> grid_of(const CheckpointDescription& facts) {
   if (!is_cropped && preprocess.resize != ResizeRule::squash) return std::nullopt;
   const std::size_t height = is_cropped ? preprocess.crop_height : preprocess.resize_height;
   const std::size_t width = is_cropped ? preprocess.crop_width : preprocess.resize_width;
-  const std::size_t patch = facts.config.patch_size;
+  const std::size_t patch = facts.config.patch.size;
   VIT_CHECK(height >= patch && width >= patch, "info", "images of ", height, " x ", width,
             " pixels are smaller than a patch of ", patch);
   return GridSize{height / patch, width / patch};
@@ -185,8 +185,8 @@ ordered_json flops_json(const CheckpointDescription& facts) {
   const std::optional<GridSize> grid = grid_of(facts);
   if (!grid) return nullptr;
   const Flops flops = count_flops(facts.config, *grid);
-  return {{"height", grid->rows * facts.config.patch_size},
-          {"width", grid->columns * facts.config.patch_size},
+  return {{"height", grid->rows * facts.config.patch.size},
+          {"width", grid->columns * facts.config.patch.size},
           {"tokens", grid->rows * grid->columns + facts.config.num_prefix_tokens()},
           {"total", flops.total()},
           {"patch_embed", flops.patch_embed},
@@ -234,7 +234,7 @@ void add_image_tower(const CheckpointDescription& facts, ordered_json& out) {
   if (const std::string scaling = rope_scaling_text(facts.config.position); !scaling.empty())
     out["rope_scaling"] = scaling;
   if (facts.dense) out["dense_head"] = dense_json(facts);
-  out["labels"] = facts.config.labels.size();
+  out["labels"] = facts.config.head.labels.size();
   out["preprocessing"] = nullptr;
   if (facts.preprocess) out["preprocessing"] = ordered_json::parse(internal::config_json(*facts.preprocess));
   out["preprocessing_steps"] =

@@ -58,8 +58,8 @@ Request request_for(const Model& model) {
     return maps;
   }
   if (config.merger.size != 0) return Output::merged;
-  if (config.num_classes > 0) return Output::logits;
-  const bool has_vector = config.projection_dim > 0 || config.pooling != Pooling::none;
+  if (config.head.num_classes > 0) return Output::logits;
+  const bool has_vector = config.head.projection.dim > 0 || config.head.pooling != Pooling::none;
   return has_vector ? default_output(config) : Output::tokens;
 }
 

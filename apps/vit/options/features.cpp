@@ -43,7 +43,7 @@ std::vector<ResultArray> FeatureList::arrays(const ImageOutputs& outputs) const 
 
 FeatureList parse_features(std::string_view list, const ModelConfig& config) {
   FeatureList out;
-  const Output vector = config.projection_dim == 0 && config.pooling == Pooling::none
+  const Output vector = config.head.projection.dim == 0 && config.head.pooling == Pooling::none
                             ? Output::patches
                             : default_output(config);
   const std::string standard = to_string(config.merger.size != 0 ? Output::merged : vector);

@@ -28,7 +28,7 @@ Image to_image(TensorView<const float> pixels) {
 PatchLayout layout_of(const Model& model, ImageSize source, ImageSize input, const SourceMap& map) {
   return {.source = source,
           .grid = model.grid_for(input.height, input.width),
-          .patch_size = model.config().patch_size,
+          .patch_size = model.config().patch.size,
           .map = map};
 }
 

@@ -117,15 +117,15 @@ void ImageRun::run_example(const Request& request, const std::function<void(cons
   Session session(model_, {.threads = options.threads, .input_size = options.input_size});
   BatchOutputs results;
   if (const std::size_t clip_frames = job_.common.model_options.clip_frames; clip_frames > 0) {
-    const Image frame(config.image_height, config.image_width);
+    const Image frame(config.image.height, config.image.width);
     const std::vector<ImageView> frames(clip_frames, frame.view());
     const Tensor<float> clip = session.preprocessor().run_clip(frames);
     session.run_pixels(std::array{clip.view()}, request, results);
   } else if (model_->has_preprocess_config()) {
-    const Image image(config.image_height, config.image_width);
+    const Image image(config.image.height, config.image.width);
     session.run(std::array{image.view()}, request, results);
   } else {
-    const Tensor<float> pixels(Shape{config.num_channels, config.image_height, config.image_width});
+    const Tensor<float> pixels(Shape{config.image.num_channels, config.image.height, config.image.width});
     session.run_pixels(std::array{pixels.view()}, request, results);
   }
   consume(results[0]);

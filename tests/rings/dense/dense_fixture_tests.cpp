@@ -236,7 +236,7 @@ TEST_CASE(
     const double limit = precision == Precision::bfloat16 ? 0.05 : 0.15;
     CAPTURE(to_string(precision));
     const auto model = Model::load(folder, {.precision = precision});
-    const std::size_t patch = model->config().patch_size;
+    const std::size_t patch = model->config().patch.size;
     Session session(model, {.threads = 2});
     Outputs first, other, again;
     session.forward(pixels, maps_and(), first);

@@ -161,7 +161,7 @@ TEST_CASE("dense fixtures: masks, panoptic segments, instances and windows of Eo
 
 TEST_CASE("dense golden models: masks of queries that enter late and hide patches from each other") {
   const Twin twin;
-  CHECK(twin.model->config().masked_blocks == std::vector<std::size_t>{2});
+  CHECK(twin.model->config().tokens.late.masked_blocks == std::vector<std::size_t>{2});
   check_near(twin.outputs[0].map(MapMeaning::masks), twin.expected, "mask_logits");
   check_near(twin.outputs[0].map(MapMeaning::mask_classes), twin.expected, "class_logits");
 }
@@ -170,7 +170,7 @@ TEST_CASE("dense golden models: masks of a backbone whose MLP is gated, next to 
   const fs::path folder = test::data_path("golden/dense/hf-eomt-gated");
   const TensorFile expected = open_safetensors(folder / "expected.safetensors");
   const auto model = Model::load(folder);
-  CHECK(model->config().mlp == MlpKind::gated);
+  CHECK(model->config().mlp.kind == MlpKind::gated);
   Outputs outputs;
   Session(model, {.threads = 2}).forward(to_float(expected.at("pixels")), maps_and(), outputs);
   check_near(outputs[0].map(MapMeaning::masks), expected, "mask_logits");

@@ -19,7 +19,7 @@ namespace {
 
 AnomalyOptions options_of_caller(const vit_anomaly_options& given, const Session& session) {
   AnomalyOptions out;
-  const auto depth = static_cast<std::int64_t>(session.model().config().depth);
+  const auto depth = static_cast<std::int64_t>(session.model().config().encoder.depth);
   for (const std::int64_t layer : span_of(given.layers, given.num_layers, "layers")) {
     VIT_CHECK(layer >= -depth && layer < depth, kCall, "layer ", layer, ": the model has blocks 0 to ",
               depth - 1);

@@ -68,7 +68,7 @@ struct MapsCall {
     request.set_maps();
   }
   InputList inputs(const vit_input* first, std::size_t count) const {
-    return {first, count, session.model().config().num_channels};
+    return {first, count, session.model().config().image.num_channels};
   }
   int threads() const { return session.options().threads; }
 

@@ -34,7 +34,7 @@ class HeadBuilder {
   DenseHead::Branch build(const DenseBranch& branch) {
     prefix_ = branch.name.empty() ? "" : branch.name + ".";
     if (const auto* dpt = std::get_if<DptConfig>(&branch.layers))
-      return DptHead(*dpt, dpt_layers(*dpt, branch), backbone_.patch_size, backbone_.num_prefix_tokens(),
+      return DptHead(*dpt, dpt_layers(*dpt, branch), backbone_.patch.size, backbone_.num_prefix_tokens(),
                      kernels_);
     if (const auto* masks = std::get_if<MaskConfig>(&branch.layers))
       return MaskHead(*masks, mask_layers(*masks, branch), backbone_.num_prefix_tokens(), kernels_);
@@ -43,7 +43,7 @@ class HeadBuilder {
                          kernels_);
     if (const auto* boxes = std::get_if<BoxConfig>(&branch.layers))
       return BoxHead(branch, box_layers(*boxes, branch), backbone_.num_prefix_tokens(),
-                     backbone_.num_register_tokens);
+                     backbone_.tokens.num_registers);
     const auto& linear = std::get<LinearMapConfig>(branch.layers);
     return LinearMapHead(linear, linear_layers(linear, branch), backbone_.num_prefix_tokens(), kernels_);
   }

@@ -18,8 +18,8 @@ PreprocessConfig architecture_preprocess(const ModelConfig& config, const ModelO
   if (row->resampler == Resampler::torchvision_uint8 && chosen.resampler == ResamplerChoice::automatic) {
     chosen.resampler = ResamplerChoice::torchvision;
   }
-  return build_timm_preprocess({.height = row->evaluated_at != 0 ? row->evaluated_at : config.image_height,
-                                .width = row->evaluated_at != 0 ? row->evaluated_at : config.image_width,
+  return build_timm_preprocess({.height = row->evaluated_at != 0 ? row->evaluated_at : config.image.height,
+                                .width = row->evaluated_at != 0 ? row->evaluated_at : config.image.width,
                                 .crop_pct = row->crop_pct,
                                 .crop_mode = row->squash ? TimmCropMode::squash : TimmCropMode::center,
                                 .filter = row->filter,

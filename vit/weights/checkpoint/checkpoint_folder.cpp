@@ -193,7 +193,7 @@ std::optional<ParsedModel> CheckpointFolder::parse(SourceFiles& files, const Mod
   }
   VIT_CHECK(options_.clip_frames == 0 || parsed.config.has_clips(), kWhere.with(ErrorKind::argument),
             path_.string(), ": this model takes images and no clips; Qwen-VL, GLM-4V and V-JEPA 2 take some");
-  if (parsed.config.num_classes != 0) read_class_rules(files, folder_, parsed);
+  if (parsed.config.head.num_classes != 0) read_class_rules(files, folder_, parsed);
   if (options_.rope_scaling) parsed.config.position.rope_scaling = options_.rope_scaling;
   return parsed;
 }
@@ -286,7 +286,7 @@ Checkpoint<Config> CheckpointFolder::load() const {
       .config = found->config, .weights = matcher.match(found->config), .report = {}};
   if constexpr (std::is_same_v<Config, ModelConfig>) {
     if (found->dense) {
-      validate(found->dense->config, found->config.depth, tower.files->config_name());
+      validate(found->dense->config, found->config.encoder.depth, tower.files->config_name());
       checkpoint.dense = DenseCheckpoint{.config = found->dense->config,
                                          .weights = matcher.match(*found->dense, found->config.embed_dim)};
     }
@@ -307,7 +307,7 @@ std::optional<PreprocessConfig> CheckpointFolder::preprocess_config() const {
   if (!config) return config;
   apply_choices(*config, options_);
   if (options_.overrides.contains(std::string(kMaxPatchesOverride)))
-    set_max_patches(*config, read_max_patches(options_), model_config().patch_size);
+    set_max_patches(*config, read_max_patches(options_), model_config().patch.size);
   return config;
 }
 

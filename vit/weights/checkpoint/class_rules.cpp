@@ -38,23 +38,24 @@ bool is_regression(const SourceFiles& files) {
 
 void read_class_rules(const SourceFiles& files, const std::filesystem::path& folder, ParsedModel& reading) {
   ModelConfig& config = reading.config;
-  config.regression = is_regression(files);
-  config.multi_label =
-      !config.regression && (config.multi_label || is_multi_label(files, config.num_classes));
-  if (std::string note = label_note(files, config.num_classes); !note.empty())
+  config.head.regression = is_regression(files);
+  config.head.multi_label =
+      !config.head.regression && (config.head.multi_label || is_multi_label(files, config.head.num_classes));
+  if (std::string note = label_note(files, config.head.num_classes); !note.empty())
     reading.notes.push_back(std::move(note));
-  if (!config.labels.empty()) return;
+  if (!config.head.labels.empty()) return;
   const std::filesystem::path path = folder / kTagFile;
   if (!std::filesystem::exists(load_status(path, {"load_checkpoint", ErrorKind::io}))) return;
   std::optional<ClassList> table = read_class_table(path);
-  if (!table || table->names.size() != config.num_classes) {
+  if (!table || table->names.size() != config.head.num_classes) {
     reading.notes.push_back(text(kTagFile, " is ignored: it names ", table ? table->names.size() : 0,
-                                 " classes of ", config.num_classes));
+                                 " classes of ", config.head.num_classes));
     return;
   }
-  config.labels = std::move(table->names);
-  config.label_categories = std::move(table->categories);
-  config.multi_label = true;  // tags are not mutually exclusive, which timm's configuration cannot express
+  config.head.labels = std::move(table->names);
+  config.head.label_categories = std::move(table->categories);
+  config.head.multi_label =
+      true;  // tags are not mutually exclusive, which timm's configuration cannot express
   reading.notes.push_back(std::string("the classes are the tags of ") + kTagFile + ", each with a sigmoid");
 }
 

@@ -130,8 +130,8 @@ Fitting find_fitting(const Family& family, const SourceFiles& files) {
       const ModelConfig& config = parsed.config;
       validate(config);
       if (!TensorMatcher(files, parsed, nullptr).fits(config)) continue;
-      const bool same = config.embed_dim == a.args.embed_dim && config.depth == a.args.depth &&
-                        config.patch_size == a.args.patch_size;
+      const bool same = config.embed_dim == a.args.embed_dim && config.encoder.depth == a.args.depth &&
+                        config.patch.size == a.args.patch_size;
       (same ? out.same_size : out.same_kind).emplace_back(a.name);
     } catch (const Error&) {
       continue;  // these tensors and that architecture contradict each other

@@ -46,8 +46,8 @@ class Hash {
 };
 
 void add_config(Hash& hash, const ModelConfig& config) {
-  hash.add(config.num_heads);
-  hash.add(static_cast<std::uint64_t>(config.pooling));
+  hash.add(config.attention.num_heads);
+  hash.add(static_cast<std::uint64_t>(config.head.pooling));
   if (config.position.rope_scaling) hash.add(std::string_view(to_string(*config.position.rope_scaling)));
 }
 

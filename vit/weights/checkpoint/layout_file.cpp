@@ -205,7 +205,7 @@ ParsedModel read_by_layout(SourceFiles& files, const Json& layout) {
     check_keys(changes, known);
   }
   infer_sizes(files, layout.file(), given, out);
-  out.config.labels = read_labels(layout);
+  out.config.head.labels = read_labels(layout);
   for (const Part part : {Part::class_token, Part::distillation_token, Part::register_tokens}) {
     const TensorEntry* const entry = files.find(out.layout, part);
     if (entry == nullptr || entry->num_elements() != 0) continue;
@@ -225,8 +225,8 @@ PreprocessConfig read_layout_preprocess(const Json& layout, const ModelConfig& m
   std::set<std::string> given, known;
   visit_preprocess(config, Reader{json, "", given, known});
   check_keys(json, known);
-  if (!given.contains("crop_height")) config.crop_height = model.image_height;
-  if (!given.contains("crop_width")) config.crop_width = model.image_width;
+  if (!given.contains("crop_height")) config.crop_height = model.image.height;
+  if (!given.contains("crop_width")) config.crop_width = model.image.width;
   const double ratio = config.crop_pct > 0.0 ? config.crop_pct : 1.0;
   const auto enlarged = [&](std::size_t edge) {
     return static_cast<std::size_t>(std::floor(static_cast<double>(edge) / std::clamp(ratio, 0.01, 10.0)));

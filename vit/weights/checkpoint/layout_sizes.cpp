@@ -86,35 +86,35 @@ class Inference {
   }
 
   void infer_parts() {
-    set("patch_norm", c_.patch_norm, has(Part::patch_norm_gamma));
-    set("embed_norm", c_.embed_norm, has(Part::embed_norm_gamma));
-    set("input_norm", c_.input_norm, has(Part::pixel_mean));
-    set("qk_norm", c_.qk_norm, has(Part::q_norm_gamma));
-    set("qk_norm_kind", c_.qk_norm_kind, has(Part::q_norm_beta) ? NormKind::layer : NormKind::rms);
+    set("patch_norm", c_.patch.norm, has(Part::patch_norm_gamma));
+    set("embed_norm", c_.patch.embed_norm, has(Part::embed_norm_gamma));
+    set("input_norm", c_.patch.input_norm, has(Part::pixel_mean));
+    set("qk_norm", c_.attention.qk_norm, has(Part::q_norm_gamma));
+    set("qk_norm_kind", c_.attention.qk_norm_kind, has(Part::q_norm_beta) ? NormKind::layer : NormKind::rms);
     // a LayerNorm without bias and an RMSNorm look alike
     if (has(Part::norm1_gamma) && !files_.any_block_has(layout_, Part::norm1_beta)) ask("norm_kind");
-    set("class_token", c_.class_token, has(Part::class_token));
-    set("distillation_token", c_.distillation_token, has(Part::distillation_token));
-    set("norm_pre", c_.norm_pre, has(Part::norm_pre_gamma));
-    set("attention_norm", c_.attention_norm, has(Part::attention_norm_gamma));
-    set("mlp_norm", c_.mlp_norm, has(Part::mlp_norm_gamma));
-    set("layer_scale", c_.layer_scale, has(Part::scale1));
-    set("token_norm", c_.token_norm, has(Part::norm_gamma));
-    set("pooled_norm", c_.pooled_norm, has(Part::pooled_norm_gamma));
-    set("pooler", c_.pooler, has(Part::pooler_weight));
-    set("mlp", c_.mlp, is_listed(Part::gate_weight) ? MlpKind::gated : MlpKind::plain);
+    set("class_token", c_.tokens.class_token, has(Part::class_token));
+    set("distillation_token", c_.tokens.distillation_token, has(Part::distillation_token));
+    set("norm_pre", c_.encoder.norm_pre, has(Part::norm_pre_gamma));
+    set("attention_norm", c_.attention.norm, has(Part::attention_norm_gamma));
+    set("mlp_norm", c_.mlp.norm, has(Part::mlp_norm_gamma));
+    set("layer_scale", c_.encoder.layer_scale, has(Part::scale1));
+    set("token_norm", c_.encoder.token_norm, has(Part::norm_gamma));
+    set("pooled_norm", c_.head.pooled_norm, has(Part::pooled_norm_gamma));
+    set("pooler", c_.head.pooler, has(Part::pooler_weight));
+    set("mlp", c_.mlp.kind, is_listed(Part::gate_weight) ? MlpKind::gated : MlpKind::plain);
     const TensorEntry* const registers = files_.find(layout_, Part::register_tokens);
     const bool counted = registers != nullptr && registers->shape.size() >= 2;
-    set("num_register_tokens", c_.num_register_tokens,
+    set("num_register_tokens", c_.tokens.num_registers,
         counted ? registers->shape[registers->shape.size() - 2] : std::size_t{0});
   }
 
   void infer_biases() {
-    set("patch_bias", c_.patch_bias, has(Part::patch_bias));
-    set("qkv_bias", c_.qkv_bias, has(Part::qkv_bias));
-    set("proj_bias", c_.proj_bias, has(Part::proj_bias));
-    set("mlp_bias", c_.mlp_bias, has(Part::fc1_bias) || has(Part::fc2_bias));
-    set("projection_bias", c_.projection_bias, has(Part::projection_bias));
+    set("patch_bias", c_.patch.bias, has(Part::patch_bias));
+    set("qkv_bias", c_.attention.qkv_bias, has(Part::qkv_bias));
+    set("proj_bias", c_.attention.proj_bias, has(Part::proj_bias));
+    set("mlp_bias", c_.mlp.bias, has(Part::fc1_bias) || has(Part::fc2_bias));
+    set("projection_bias", c_.head.projection.bias, has(Part::projection_bias));
     for (std::size_t i = 0; i < kNumParts; ++i) {
       const Part part = static_cast<Part>(i);
       if (!is_bias(part)) continue;
@@ -132,8 +132,8 @@ class Inference {
     std::size_t depth = 0;
     while (!norm1.empty() && depth < 4096 && files_.find(norm1.front().name(depth), norm1.front().row.place))
       ++depth;
-    set("depth", c_.depth, depth);
-    set("mlp_dim", c_.mlp_dim, columns(Part::fc2_weight));
+    set("depth", c_.encoder.depth, depth);
+    set("mlp_dim", c_.mlp.dim, columns(Part::fc2_weight));
     const TensorEntry* const patch = files_.find(layout_, Part::patch_weight);
     std::size_t patch_size = 0;
     if (patch != nullptr && patch->shape.size() == 4) {
@@ -141,10 +141,10 @@ class Inference {
       layout_.set_form(Part::patch_weight, Form::convolution);
     }
     if (patch != nullptr && patch->shape.size() == 2) patch_size = edge_of(columns(Part::patch_weight) / 3);
-    set("patch_size", c_.patch_size, patch_size);
+    set("patch_size", c_.patch.size, patch_size);
     for (const auto& [name, value] :
-         {std::pair("embed_dim", c_.embed_dim), std::pair("depth", c_.depth),
-          std::pair("mlp_dim", c_.mlp_dim), std::pair("patch_size", c_.patch_size)}) {
+         {std::pair("embed_dim", c_.embed_dim), std::pair("depth", c_.encoder.depth),
+          std::pair("mlp_dim", c_.mlp.dim), std::pair("patch_size", c_.patch.size)}) {
       if (value == 0) ask(name);
     }
   }
@@ -153,9 +153,10 @@ class Inference {
     const std::size_t width = rows(Part::qkv_weight) / 3;
     if (!is_given("num_heads") && !is_given("head_dim")) return ask("num_heads");
     if (width == 0) return;
-    if (!is_given("num_heads")) c_.num_heads = c_.head_dim == 0 ? 0 : width / c_.head_dim;
-    if (is_given("head_dim") || c_.num_heads == 0 || width == c_.embed_dim) return;
-    c_.head_dim = width / c_.num_heads;
+    if (!is_given("num_heads"))
+      c_.attention.num_heads = c_.attention.head_dim == 0 ? 0 : width / c_.attention.head_dim;
+    if (is_given("head_dim") || c_.attention.num_heads == 0 || width == c_.embed_dim) return;
+    c_.attention.head_dim = width / c_.attention.num_heads;
   }
 
   /// Rows of the position table beyond those of the patches.
@@ -163,14 +164,15 @@ class Inference {
     PositionConfig& p = c_.position;
     const bool sized = is_given("image_height") || is_given("image_width");
     if (!sized) {
-      for (const std::size_t prefix : {std::size_t{0}, std::size_t{c_.class_token}, c_.num_prefix_tokens()}) {
+      for (const std::size_t prefix :
+           {std::size_t{0}, std::size_t{c_.tokens.class_token}, c_.num_prefix_tokens()}) {
         const std::size_t edge = table_rows > prefix ? edge_of(table_rows - prefix) : 0;
         if (edge == 0) continue;
-        c_.image_height = c_.image_width = edge * c_.patch_size;
+        c_.image.height = c_.image.width = edge * c_.patch.size;
         break;
       }
     }
-    const GridSize grid = c_.patch_size == 0 ? GridSize{} : c_.native_grid();
+    const GridSize grid = c_.patch.size == 0 ? GridSize{} : c_.native_grid();
     const std::size_t patches = grid.rows * grid.columns;
     VIT_CHECK(
         sized || (patches != 0 && table_rows >= patches && table_rows - patches <= c_.num_prefix_tokens()),
@@ -187,9 +189,9 @@ class Inference {
     PositionConfig& p = c_.position;
     if (is_given("image_height") != is_given("image_width")) {
       if (is_given("image_height")) {
-        c_.image_width = c_.image_height;
+        c_.image.width = c_.image.height;
       } else {
-        c_.image_height = c_.image_width;
+        c_.image.height = c_.image.width;
       }
     }
     const bool sized = is_given("image_height") || is_given("image_width");
@@ -199,10 +201,11 @@ class Inference {
       infer_table(stored->shape[stored->shape.size() - 2]);
     } else {
       if (!sized) ask("image_height");
-      if (!table.empty() && !table.front().is_stored() && c_.patch_size != 0) {
+      if (!table.empty() && !table.front().is_stored() && c_.patch.size != 0) {
         set("position.added", p.added, AddedTable::patches);
         set("position.added_grid", p.added_grid, c_.native_grid());
-        set("fixed_size", c_.fixed_size, true);  // a table that is computed for the size of the training
+        set("fixed_size", c_.image.fixed_size,
+            true);  // a table that is computed for the size of the training
       }
     }
     ask("position.rope");
@@ -219,12 +222,12 @@ class Inference {
     ask("norm_eps");
     ask("activation");
     ask("pooling");
-    set("projection_dim", c_.projection_dim, rows(Part::projection_weight));
-    set("num_classes", c_.num_classes, rows(Part::head_weight));
-    if (c_.pooling != Pooling::attention) return;
+    set("projection_dim", c_.head.projection.dim, rows(Part::projection_weight));
+    set("num_classes", c_.head.num_classes, rows(Part::head_weight));
+    if (c_.head.pooling != Pooling::attention) return;
     ask("attention_pool.num_heads");
     ask("attention_pool.activation");
-    set("attention_pool.mlp_dim", c_.attention_pool.mlp_dim, rows(Part::pool_fc1_weight));
+    set("attention_pool.mlp_dim", c_.head.attention_pool.mlp_dim, rows(Part::pool_fc1_weight));
   }
 
   const SourceFiles& files_;

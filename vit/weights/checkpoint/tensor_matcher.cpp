@@ -62,12 +62,12 @@ void append(std::string& message, const char* what, const std::vector<std::strin
 
 FormSizes form_sizes(const ModelConfig& config) {
   return {.prefix_tokens = config.num_prefix_tokens(),
-          .hidden = config.mlp_dim,
+          .hidden = config.mlp.dim,
           .qkv_rows = config.attention_dim() + 2 * config.key_dim(/*block=*/0),
           .query_rows = config.attention_dim(),
           .head_width = config.head_width(),
-          .patch_size = config.patch_size,
-          .frames = config.patch_frames,
+          .patch_size = config.patch.size,
+          .frames = config.patch.frames,
           .cell = config.merger.size,
           .grid = config.position.added_grid,
           .prefix_rows = config.position.added_prefix_rows};

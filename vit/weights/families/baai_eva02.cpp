@@ -70,7 +70,7 @@ ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) 
         "other sizes: the learned table is resampled as BAAI does (bicubic, no antialias); "
         "overrides[\"rules\"] = \"timm\" chooses timm's way");
   }
-  if (model.config.pooled_norm && is_pretraining(files))
+  if (model.config.head.pooled_norm && is_pretraining(files))
     notes.push_back("pretraining weights: pooled is norm(mean of patches), as timm uses them");
   Layout layout = layout_of(files, model.args);
   return finish(files, architecture, std::move(model), std::move(layout), {kIgnored}, std::move(notes));

@@ -107,9 +107,9 @@ DenseBranch read_branch(const SourceFiles& files, const ModelConfig& backbone, c
     depth.scale = *largest;
   }
   return {.name = "",
-          .taps = find_taps(files, release.version, backbone.depth),
+          .taps = find_taps(files, release.version, backbone.encoder.depth),
           .tap_norm = true,
-          .tap_norm_eps = backbone.norm_eps,
+          .tap_norm_eps = backbone.encoder.norm.eps,
           .layers = std::move(dpt),
           .outputs = {depth}};
 }
@@ -127,7 +127,7 @@ ParsedModel read(const SourceFiles& files) {
   ParsedModel out = kMetaDinov2Family.read_as(inner, small);
   const Release release = release_of(files);
   if (!options.overrides.contains("num_heads"))
-    out.config.num_heads = count_heads(files, out.config.embed_dim);
+    out.config.attention.num_heads = count_heads(files, out.config.embed_dim);
   out.config.architecture = files.options.architecture;
   out.config.library = "Depth-Anything";
   if (by_library) out.config.position.resampling = TableResampling::bicubic;
@@ -141,7 +141,7 @@ ParsedModel read(const SourceFiles& files) {
                                                                          : ImageResize::bilinear_corners,
                                       .labels = {}},
                            .tables = {{"", "", kHead}},
-                           .preprocess = depth_anything_preprocess(out.config.image_height, !by_library)};
+                           .preprocess = depth_anything_preprocess(out.config.image.height, !by_library)};
   out.ignored.push_back(kUnused);
   out.notes = {
       std::string("sizes, position table and maps are resized as ") +

@@ -87,8 +87,8 @@ ParsedModel read(const SourceFiles& files) {
   dpt.features = size_of(files, "head.scratch.layer1_rn.weight");
   dpt.hidden = size_of(files, "head.scratch.output_conv2.0.weight");
   std::vector<std::size_t> taps = options.dense.taps;
-  VIT_CHECK(!taps.empty() || out.config.depth == 24, kWhere.with(ErrorKind::argument), files.weights_name,
-            ": no published model has ", out.config.depth,
+  VIT_CHECK(!taps.empty() || out.config.encoder.depth == 24, kWhere.with(ErrorKind::argument),
+            files.weights_name, ": no published model has ", out.config.encoder.depth,
             " blocks; say which of them the head reads: ModelOptions::dense.taps");
   if (taps.empty()) taps = {4, 11, 17, 23};
   DenseConfig config{.family = "depth_anything_3",

@@ -96,9 +96,9 @@ DenseBranch read_classes(const SourceFiles& files, const ModelConfig& backbone) 
   const std::size_t taps =
       count_taps(size_of(files, "decode_head.bn.weight", 0), backbone.embed_dim, files.weights_name);
   return {.name = "",
-          .taps = last_blocks(taps, backbone.depth),
+          .taps = last_blocks(taps, backbone.encoder.depth),
           .tap_norm = true,
-          .tap_norm_eps = backbone.norm_eps,
+          .tap_norm_eps = backbone.encoder.norm.eps,
           .layers = LinearMapConfig{.batch_norm = true},
           .outputs = {{.meaning = MapMeaning::classes,
                        .channels = size_of(files, "decode_head.conv_seg.weight", 0),
@@ -110,8 +110,8 @@ DenseBranch read_bins(const SourceFiles& files, const ModelConfig& backbone) {
                                       2 * backbone.embed_dim, files.weights_name);
   const std::array<float, 2> range = depth_range(files);
   return {.name = "",
-          .taps = taps == 4 && files.options.dense.taps.empty() ? spread_blocks(backbone.depth)
-                                                                : last_blocks(taps, backbone.depth),
+          .taps = taps == 4 && files.options.dense.taps.empty() ? spread_blocks(backbone.encoder.depth)
+                                                                : last_blocks(taps, backbone.encoder.depth),
           .tap_norm = false,
           .layers = LinearMapConfig{.readout = ClassReadout::concatenated, .enlarged = 4},
           .outputs = {{.meaning = MapMeaning::depth,
@@ -136,17 +136,17 @@ DenseBranch read_dpt(const SourceFiles& files, const ModelConfig& backbone) {
   dpt.extra_channels = size_of(files, "decode_head.project.conv.weight", 0);
   dpt.head_size = HeadSize::doubled;
   dpt.hidden = size_of(files, "decode_head.conv_depth.head.2.weight", 0);
-  return {
-      .name = "",
-      .taps = files.options.dense.taps.empty() ? spread_blocks(backbone.depth) : std::vector<std::size_t>(),
-      .tap_norm = false,
-      .layers = std::move(dpt),
-      .outputs = {{.meaning = MapMeaning::depth,
-                   .channels = 1,
-                   .finish = MapFinish::relu,
-                   .offset = range[0],
-                   .lowest = range[0],
-                   .highest = range[1]}}};
+  return {.name = "",
+          .taps = files.options.dense.taps.empty() ? spread_blocks(backbone.encoder.depth)
+                                                   : std::vector<std::size_t>(),
+          .tap_norm = false,
+          .layers = std::move(dpt),
+          .outputs = {{.meaning = MapMeaning::depth,
+                       .channels = 1,
+                       .finish = MapFinish::relu,
+                       .offset = range[0],
+                       .lowest = range[0],
+                       .highest = range[1]}}};
 }
 
 /// Images in their own size, normalized as bytes; the model pads them to whole patches.
@@ -199,7 +199,7 @@ void join_dino_head(const SourceFiles& files, ParsedModel& backbone) {
                  .labels = {}},
       .tables = {{"", "", is_hf ? tap_norm_rows(backbone.config) : std::span<const HeadRow>(kNormTap)},
                  {"", "", rows}},
-      .preprocess = meta_preprocess(backbone.config.patch_size)};
+      .preprocess = meta_preprocess(backbone.config.patch.size)};
   backbone.ignored.push_back(kNotRead);
 }
 

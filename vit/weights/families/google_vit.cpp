@@ -89,8 +89,8 @@ ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) 
   Layout layout = layout_of(files);
   Published model = read_published(files, architecture, stored_args(files, architecture, layout), "timm");
   std::vector<std::string> notes = {"arrays of Flax; all other rules are timm's, which converts them"};
-  model.config.pooler = files.find("pre_logits/kernel") != nullptr;
-  if (model.config.pooler) notes.push_back("pooled is tanh of pre_logits, which timm leaves out");
+  model.config.head.pooler = files.find("pre_logits/kernel") != nullptr;
+  if (model.config.head.pooler) notes.push_back("pooled is tanh of pre_logits, which timm leaves out");
   return finish(files, architecture, std::move(model), std::move(layout), {}, std::move(notes));
 }
 

@@ -52,9 +52,9 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
   dpt.head_size = HeadSize::doubled;
   DenseBranch branch{
       .name = "",
-      .taps = read_hf_taps(inner, backbone.depth),
+      .taps = read_hf_taps(inner, backbone.encoder.depth),
       .tap_norm = inner.find_bool("apply_layernorm").value_or(true),
-      .tap_norm_eps = backbone.norm_eps,
+      .tap_norm_eps = backbone.encoder.norm.eps,
       .layers = std::move(dpt),
       .outputs = {
           {.meaning = MapMeaning::depth,

@@ -87,10 +87,10 @@ Json vision_config(const Json& json) {
 }
 
 void read_classifier(const SourceFiles& files, ModelConfig& c) {
-  c.num_classes = count_hf_classes(files, "classifier");
-  if (c.num_classes == 0) return;
-  c.labels = read_hf_labels(*files.config, c.num_classes);
-  c.pooling = Pooling::patch_mean;
+  c.head.num_classes = count_hf_classes(files, "classifier");
+  if (c.head.num_classes == 0) return;
+  c.head.labels = read_hf_labels(*files.config, c.head.num_classes);
+  c.head.pooling = Pooling::patch_mean;
 }
 
 /// CLIP's tower with rotary positions instead of a table; its class token turns by angles of its own.
@@ -115,20 +115,20 @@ ModelConfig read_clip(const SourceFiles& files) {
   }
   ModelConfig c = read_hf_sizes(files, vision_config(json), defaults);
   c.family = "clip";
-  c.patch_bias = false;
-  c.norm_pre = true;
-  c.token_norm = false;  // last_hidden_state is not normalized, pooler_output is
-  c.pooled_norm = true;
+  c.patch.bias = false;
+  c.encoder.norm_pre = true;
+  c.encoder.token_norm = false;  // last_hidden_state is not normalized, pooler_output is
+  c.head.pooled_norm = true;
   if (mlcd) {
     set_mlcd(vision_config(json), c);
   } else {
     add_hf_table(c, 1);
   }
   read_classifier(files, c);
-  if (c.num_classes != 0) {
-    c.pooled_norm = false;
+  if (c.head.num_classes != 0) {
+    c.head.pooled_norm = false;
   } else if (is_whole_clip(hf_model_type(files)) || hf_class_contains(json, "WithProjection")) {
-    c.projection_dim = json.find_size("projection_dim").value_or(512);
+    c.head.projection.dim = json.find_size("projection_dim").value_or(512);
   }
   return c;
 }
@@ -139,7 +139,7 @@ void set_naflex_table(const Json& json, ModelConfig& c) {
   const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(rows))));
   VIT_CHECK(edge * edge == rows, kWhere.with(ErrorKind::format), json.where(),
             ": num_patches must be a square, found ", rows);
-  c.image_height = c.image_width = edge * c.patch_size;
+  c.image.height = c.image.width = edge * c.patch.size;
   add_hf_table(c, 0, TableResampling::bilinear_antialias);
   c.position.reuse = TableReuse::equal_grid;
 }
@@ -152,14 +152,15 @@ ModelConfig read_siglip(const SourceFiles& files) {
                                  .activation = Activation::gelu_tanh,
                                  .own_override = naflex ? kMaxPatchesOverride : ""});
   c.family = "siglip";
-  c.class_token = false;
+  c.tokens.class_token = false;
   if (naflex) {
     set_naflex_table(json, c);
   } else {
     add_hf_table(c, 0);
   }
-  c.pooling = json.find_bool("vision_use_head").value_or(true) ? Pooling::attention : Pooling::none;
-  c.attention_pool = {.num_heads = c.num_heads, .mlp_dim = c.mlp_dim, .activation = c.activation};
+  c.head.pooling = json.find_bool("vision_use_head").value_or(true) ? Pooling::attention : Pooling::none;
+  c.head.attention_pool = {
+      .num_heads = c.attention.num_heads, .mlp_dim = c.mlp.dim, .activation = c.mlp.activation};
   read_classifier(files, c);
   return c;
 }
@@ -174,7 +175,7 @@ ParsedModel read(const SourceFiles& files) {
     out.notes.push_back(
         "every image keeps its aspect ratio and has its own grid of patches; nothing is padded");
   }
-  if (out.config.num_classes != 0) {
+  if (out.config.head.num_classes != 0) {
     if (clip) {
       out.ignored.push_back(kUnreadNorm);
     } else {

@@ -15,8 +15,8 @@ constexpr Where kWhere{"hf_config", ErrorKind::format};
 void read_image_size(const Json& json, std::size_t fallback, ModelConfig& c) {
   const auto size = json.find("image_size");
   const GridSize edges = size ? read_edges(*size) : GridSize{fallback, fallback};
-  c.image_height = edges.rows;
-  c.image_width = edges.columns;
+  c.image.height = edges.rows;
+  c.image.width = edges.columns;
 }
 
 std::size_t read_patch_size(const Json& json, std::size_t fallback) {
@@ -64,15 +64,15 @@ ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDe
     c.architecture = (*classes)[0].as_string();
   }
   c.embed_dim = json.find_size("hidden_size").value_or(defaults.hidden_size);
-  c.depth = json.find_size("num_hidden_layers").value_or(defaults.num_layers);
-  c.num_heads = json.find_size("num_attention_heads").value_or(defaults.num_heads);
-  c.mlp_dim = json.find_size("intermediate_size").value_or(defaults.intermediate_size);
-  c.patch_size = read_patch_size(json, defaults.patch_size);
+  c.encoder.depth = json.find_size("num_hidden_layers").value_or(defaults.num_layers);
+  c.attention.num_heads = json.find_size("num_attention_heads").value_or(defaults.num_heads);
+  c.mlp.dim = json.find_size("intermediate_size").value_or(defaults.intermediate_size);
+  c.patch.size = read_patch_size(json, defaults.patch_size);
   read_image_size(json, defaults.image_size, c);
-  c.num_channels = json.find_size("num_channels").value_or(3);
-  c.drops_remainder = true;
-  c.norm_eps = static_cast<float>(json.find_double("layer_norm_eps").value_or(defaults.norm_eps));
-  c.activation = read_hf_activation(json, defaults.activation);
+  c.image.num_channels = json.find_size("num_channels").value_or(3);
+  c.patch.drops_remainder = true;
+  c.encoder.norm.eps = static_cast<float>(json.find_double("layer_norm_eps").value_or(defaults.norm_eps));
+  c.mlp.activation = read_hf_activation(json, defaults.activation);
   return c;
 }
 
@@ -97,11 +97,11 @@ void set_hf_mlp(const Json& json, ModelConfig& c) {
   const double hidden = std::trunc(static_cast<double>(c.embed_dim) * ratio);
   VIT_CHECK(hidden >= 1 && hidden <= 1e6, kWhere, json.where(), ": mlp_ratio ", ratio,
             " gives a hidden width of ", hidden);
-  c.mlp_dim = static_cast<std::size_t>(hidden);
+  c.mlp.dim = static_cast<std::size_t>(hidden);
   if (!json.find_bool("use_swiglu_ffn").value_or(false)) return;
-  c.mlp = MlpKind::gated;
-  c.activation = Activation::silu;
-  c.mlp_dim = (static_cast<std::size_t>(std::trunc(hidden * 2.0 / 3.0)) + 7) / 8 * 8;
+  c.mlp.kind = MlpKind::gated;
+  c.mlp.activation = Activation::silu;
+  c.mlp.dim = (static_cast<std::size_t>(std::trunc(hidden * 2.0 / 3.0)) + 7) / 8 * 8;
 }
 
 void add_hf_table(ModelConfig& config, std::size_t added_prefix_rows, TableResampling resampling) {

@@ -40,9 +40,9 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
   VIT_CHECK(index == -1.0 || index == 3.0, kWhere, config.where(),
             ": head_in_index must be -1, the last fused map, got ", index);
   DenseBranch branch{.name = "",
-                     .taps = read_hf_taps(inner, backbone.depth),
+                     .taps = read_hf_taps(inner, backbone.encoder.depth),
                      .tap_norm = inner.find_bool("apply_layernorm").value_or(true),
-                     .tap_norm_eps = backbone.norm_eps,
+                     .tap_norm_eps = backbone.encoder.norm.eps,
                      .layers = std::move(dpt),
                      .outputs = {read_output(config)}};
   const bool metric = branch.outputs.front().finish == MapFinish::sigmoid;

@@ -51,15 +51,15 @@ ModelConfig read_config(const SourceFiles& files, bool registers) {
   const Json& json = *files.config;
   ModelConfig c = read_hf_sizes(files, json, {.patch_size = registers ? 16u : 14u, .norm_eps = 1e-6});
   c.family = "dinov2";
-  c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
-  if (registers) c.num_register_tokens = json.find_size("num_register_tokens").value_or(4);
-  c.layer_scale = true;
+  c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
+  if (registers) c.tokens.num_registers = json.find_size("num_register_tokens").value_or(4);
+  c.encoder.layer_scale = true;
   set_hf_mlp(json, c);
   // registers come after the table was added and have no row in it
   add_hf_table(c, 1, registers ? TableResampling::bicubic_antialias : TableResampling::bicubic);
-  c.num_classes = count_hf_classes(files, "classifier");
-  c.labels = read_hf_labels(json, c.num_classes);
-  c.head_input = HeadInput::class_and_patch_mean;
+  c.head.num_classes = count_hf_classes(files, "classifier");
+  c.head.labels = read_hf_labels(json, c.head.num_classes);
+  c.head.input = HeadInput::class_and_patch_mean;
   return c;
 }
 
@@ -67,11 +67,11 @@ ParsedModel read(const SourceFiles& files) {
   const bool registers = hf_model_type(files) == "dinov2_with_registers";
   ParsedModel out{
       .config = read_config(files, registers), .layout = {kHfEmbeddings, kRows}, .ignored = {kIgnored}};
-  const bool gated = out.config.mlp == MlpKind::gated, modules = has_module_names(files);
+  const bool gated = out.config.mlp.kind == MlpKind::gated, modules = has_module_names(files);
   if (modules) out.layout.add(kModules);
   if (gated && modules) out.layout.add(kGatedModules);
   if (gated && !modules) out.layout.add(kGated);
-  if (registers && out.config.num_register_tokens == 0) out.ignored.push_back(kNoRegisters);
+  if (registers && out.config.tokens.num_registers == 0) out.ignored.push_back(kNoRegisters);
   if (!registers) {
     out.notes.push_back(
         "other sizes: the learned table is resampled to the exact size, as transformers does today (its "

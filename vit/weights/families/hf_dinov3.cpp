@@ -55,12 +55,12 @@ ModelConfig read_config(const SourceFiles& files, const QkvBias& qkv) {
   ModelConfig c = read_hf_sizes(
       files, json, {.hidden_size = 384, .num_heads = 6, .intermediate_size = 1536, .norm_eps = 1e-5});
   c.family = "dinov3";
-  c.num_register_tokens = json.find_size("num_register_tokens").value_or(0);
-  c.qkv_bias = qkv.q || qkv.k || qkv.v;
-  c.proj_bias = json.find_bool("proj_bias").value_or(true);
-  c.mlp_bias = json.find_bool("mlp_bias").value_or(true);
-  c.layer_scale = true;
-  if (json.find_bool("use_gated_mlp").value_or(false)) c.mlp = MlpKind::gated;
+  c.tokens.num_registers = json.find_size("num_register_tokens").value_or(0);
+  c.attention.qkv_bias = qkv.q || qkv.k || qkv.v;
+  c.attention.proj_bias = json.find_bool("proj_bias").value_or(true);
+  c.mlp.bias = json.find_bool("mlp_bias").value_or(true);
+  c.encoder.layer_scale = true;
+  if (json.find_bool("use_gated_mlp").value_or(false)) c.mlp.kind = MlpKind::gated;
   set_dinov3_position(json, c);
   return c;
 }
@@ -75,7 +75,7 @@ ParsedModel read(const SourceFiles& files) {
   if (!bias.q) out.layout.set_zeros(Part::qkv_bias, 0);
   if (!bias.k) out.layout.set_zeros(Part::qkv_bias, 1);
   if (!bias.v) out.layout.set_zeros(Part::qkv_bias, 2);
-  if (out.config.num_register_tokens == 0) out.ignored.push_back(kNoRegisters);
+  if (out.config.tokens.num_registers == 0) out.ignored.push_back(kNoRegisters);
   return out;
 }
 

@@ -91,15 +91,15 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
     if (config.find_bool("add_projection").value_or(false))
       dpt.extra_channels = stored_channels(files, "head.projection.weight", 256);
   }
-  DenseBranch branch{
-      .name = "",
-      .taps = own ? read_own_taps(config) : read_hf_taps(config.at("backbone_config"), backbone.depth),
-      .tap_norm = false,
-      .layers = std::move(dpt),
-      .outputs = {}};
+  DenseBranch branch{.name = "",
+                     .taps = own ? read_own_taps(config)
+                                 : read_hf_taps(config.at("backbone_config"), backbone.encoder.depth),
+                     .tap_norm = false,
+                     .layers = std::move(dpt),
+                     .outputs = {}};
   if (!own) {
     branch.tap_norm = config.at("backbone_config").find_bool("apply_layernorm").value_or(true);
-    branch.tap_norm_eps = backbone.norm_eps;
+    branch.tap_norm_eps = backbone.encoder.norm.eps;
   }
   DenseConfig out{.family = "dpt", .branches = {}, .depth_unit = DepthUnit::inverse, .labels = {}};
   if (classes) {

@@ -108,24 +108,24 @@ ModelConfig read_backbone_config(const SourceFiles& files) {
                                  .norm_eps = 1e-6,
                                  .activation = Activation::gelu});
   c.family = rotary ? "eomt_dinov3" : "eomt";
-  c.fixed_size = true;  // its maps are of one size
-  c.drops_remainder = false;
-  c.num_register_tokens = json.find_size("num_register_tokens").value_or(4);
-  c.layer_scale = true;
-  c.pooling = Pooling::none;
-  c.num_late_tokens = json.find_size("num_queries").value_or(200);
+  c.image.fixed_size = true;  // its maps are of one size
+  c.patch.drops_remainder = false;
+  c.tokens.num_registers = json.find_size("num_register_tokens").value_or(4);
+  c.encoder.layer_scale = true;
+  c.head.pooling = Pooling::none;
+  c.tokens.late.count = json.find_size("num_queries").value_or(200);
   const std::size_t late = json.find_size("num_blocks").value_or(4);
-  VIT_CHECK(c.num_late_tokens >= 1 && late >= 1 && late <= c.depth, kWhere, json.where(), ": ",
-            c.num_late_tokens, " queries before the last ", late, " of ", c.depth, " blocks");
-  c.late_block = c.depth - late;
+  VIT_CHECK(c.tokens.late.count >= 1 && late >= 1 && late <= c.encoder.depth, kWhere, json.where(), ": ",
+            c.tokens.late.count, " queries before the last ", late, " of ", c.encoder.depth, " blocks");
+  c.tokens.late.block = c.encoder.depth - late;
   if (!rotary) {
     set_hf_mlp(json, c);
     add_hf_table(c, 0);
     return c;
   }
-  c.proj_bias = json.find_bool("proj_bias").value_or(true);
-  c.mlp_bias = json.find_bool("mlp_bias").value_or(true);
-  if (json.find_bool("use_gated_mlp").value_or(false)) c.mlp = MlpKind::gated;
+  c.attention.proj_bias = json.find_bool("proj_bias").value_or(true);
+  c.mlp.bias = json.find_bool("mlp_bias").value_or(true);
+  if (json.find_bool("use_gated_mlp").value_or(false)) c.mlp.kind = MlpKind::gated;
   set_dinov3_position(json, c);
   return c;
 }
@@ -135,15 +135,15 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
   const std::size_t classes = names ? names->size() : 2;
   DenseBranch branch{
       .name = "",
-      .taps = {backbone.depth - 1},
+      .taps = {backbone.encoder.depth - 1},
       .tap_norm = true,
-      .tap_norm_eps = backbone.norm_eps,
-      .layers = MaskConfig{.queries = backbone.num_late_tokens,
+      .tap_norm_eps = backbone.encoder.norm.eps,
+      .layers = MaskConfig{.queries = backbone.tokens.late.count,
                            .doublings = config.find_size("num_upscale_blocks").value_or(2),
                            // not that of a gated backbone, which is always SiLU
                            .activation = read_hf_activation(config, Activation::gelu)},
       .outputs = {
-          {.meaning = MapMeaning::masks, .channels = backbone.num_late_tokens, .finish = MapFinish::none},
+          {.meaning = MapMeaning::masks, .channels = backbone.tokens.late.count, .finish = MapFinish::none},
           {.meaning = MapMeaning::mask_classes, .channels = classes + 1, .finish = MapFinish::none}}};
   return {.family = "eomt",
           .branches = {std::move(branch)},
@@ -163,18 +163,19 @@ ParsedModel read(const SourceFiles& files) {
       has[i] = json.find_bool(kBiases[i]).value_or(i != 1);
       if (!has[i]) out.layout.set_zeros(Part::qkv_bias, i);
     }
-    out.config.qkv_bias = has[0] || has[1] || has[2];
+    out.config.attention.qkv_bias = has[0] || has[1] || has[2];
   } else {
     out.layout.add(kDinov2);
-    const bool gated = out.config.mlp == MlpKind::gated;
+    const bool gated = out.config.mlp.kind == MlpKind::gated;
     if (gated && files.any_block_has("layers.{}.mlp.gate_proj.weight")) {
       out.layout.add(kProjections);
     } else if (gated) {
       out.layout.add(kDinov2Gated);
     }
   }
-  out.config.masked_blocks = masked_blocks(files, out.config.late_block, out.config.depth);
-  if (out.config.num_register_tokens == 0) out.ignored.push_back(kNoRegisters);
+  out.config.tokens.late.masked_blocks =
+      masked_blocks(files, out.config.tokens.late.block, out.config.encoder.depth);
+  if (out.config.tokens.num_registers == 0) out.ignored.push_back(kNoRegisters);
   const DenseConfig head = read_head(json, out.config);
   out.dense = DenseReading{.config = head, .tables = {{"", "", kLayerNormTap}, {"", "", kHead}}};
   return out;

@@ -52,7 +52,7 @@ void set_merger(const SourceFiles& files, const Json& json, ModelConfig& c) {
   fit_to_cells(json, c);
   merger.hidden_dim = merger.out_dim = merger.cell_width(c.embed_dim);
   merger.mlp_norm = merger.second_mlp = true;
-  merger.mlp_norm_eps = c.norm_eps;
+  merger.mlp_norm_eps = c.encoder.norm.eps;
   merger.projection_bias = merger.out_norm = true;
   merger.projection_dim =
       rows_of_tensor(files, "resampler_model.mlp.weight", Place::outside, text_width(files));
@@ -67,9 +67,9 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
       {.norm_eps = json.find_double("rms_norm_eps").value_or(1e-6), .activation = Activation::quick_gelu});
   c.family = "ernie-vl";
   if (const auto ratio = json.find_double("mlp_ratio"); ratio && !json.find("intermediate_size"))
-    c.mlp_dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) * *ratio);
-  c.patch_bias = false;
-  c.token_norm = true;
+    c.mlp.dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) * *ratio);
+  c.patch.bias = false;
+  c.encoder.token_norm = true;
   add_tower_rope(json, c);
   if (is_whole_model(*files.config)) set_merger(files, json, c);
   return c;

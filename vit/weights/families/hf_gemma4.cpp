@@ -89,7 +89,7 @@ void set_merger(const SourceFiles& files, const Json& json, ModelConfig& c) {
   merger.tokens = TokenStage::reduced;
   if (!is_whole_model(*files.config)) return;
   merger.projection_norm = true;
-  merger.projection_norm_eps = c.norm_eps;
+  merger.projection_norm_eps = c.encoder.norm.eps;
   merger.projection_dim =
       rows_of_tensor(files, "embed_vision.embedding_projection.weight", Place::outside, text_width(files));
 }
@@ -104,22 +104,23 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                               .norm_eps = json.find_double("rms_norm_eps").value_or(1e-6)});
   c.family = "gemma4";
   if (const auto name = json.find("hidden_activation")) {
-    c.activation = read_choice<Activation>(*name, {{"gelu_pytorch_tanh", Activation::gelu_tanh},
-                                                   {"gelu", Activation::gelu},
-                                                   {"silu", Activation::silu}});
+    c.mlp.activation = read_choice<Activation>(*name, {{"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                       {"gelu", Activation::gelu},
+                                                       {"silu", Activation::silu}});
   } else {
-    c.activation = Activation::gelu_tanh;
+    c.mlp.activation = Activation::gelu_tanh;
   }
-  c.head_dim = find_tower_size(json, {"head_dim"}, 64);
-  const std::size_t key_heads = find_tower_size(json, {"num_key_value_heads"}, c.num_heads);
-  if (key_heads != c.num_heads) c.num_key_heads = key_heads;
-  c.norm_kind = NormKind::rms;
-  c.patch_bias = c.mlp_bias = c.qkv_bias = c.proj_bias = false;  // whatever attention_bias says
-  c.qk_norm = c.value_norm = c.branch_norm = true;
-  c.attention_scale = 1.0;
-  c.unit_pixels = true;
-  c.clipped = json.find_bool("use_clipped_linears").value_or(false);
-  c.mlp = MlpKind::gated;
+  c.attention.head_dim = find_tower_size(json, {"head_dim"}, 64);
+  const std::size_t key_heads = find_tower_size(json, {"num_key_value_heads"}, c.attention.num_heads);
+  if (key_heads != c.attention.num_heads) c.attention.num_key_heads = key_heads;
+  c.encoder.norm.kind = NormKind::rms;
+  c.patch.bias = c.mlp.bias = c.attention.qkv_bias = c.attention.proj_bias =
+      false;  // whatever attention_bias says
+  c.attention.qk_norm = c.attention.value_norm = c.encoder.branch_norm = true;
+  c.attention.scale = 1.0;
+  c.patch.unit_pixels = true;
+  c.encoder.clipped = json.find_bool("use_clipped_linears").value_or(false);
+  c.mlp.kind = MlpKind::gated;
   add_tower_rope(json, c, 100.0);
   c.position.axis_order = AxisOrder::x_then_y;
   c.position.added = AddedTable::columns_and_rows;
@@ -129,7 +130,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   // about as many visual tokens as the processor makes: 16 x 16 of them
   const std::size_t cells =
       std::min<std::size_t>(16, std::max<std::size_t>(length / std::max<std::size_t>(c.merger.size, 1), 1));
-  c.image_height = c.image_width = cells * c.merger.size * c.patch_size;
+  c.image.height = c.image.width = cells * c.merger.size * c.patch.size;
   return c;
 }
 
@@ -137,7 +138,7 @@ ParsedModel read(const SourceFiles& files) {
   ParsedModel out{.config = read_config(files, tower_config(*files.config)),
                   .layout = {kRows, kBounds},
                   .ignored = {kWholeModelIgnored}};
-  if (!out.config.clipped) out.ignored.push_back(kUnusedBounds);
+  if (!out.config.encoder.clipped) out.ignored.push_back(kUnusedBounds);
   out.notes.push_back(
       "patches are read pixel by pixel, as in transformers; timm 1.0.31 reads the same weights "
       "channel by channel, and its numbers differ");

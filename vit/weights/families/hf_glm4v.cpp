@@ -60,7 +60,7 @@ void set_merger(const Json& json, std::size_t hidden, ModelConfig& c) {
   merger.hidden_dim = hidden;
   merger.gated = true;
   merger.mlp_bias = false;
-  merger.activation = c.activation;
+  merger.activation = c.mlp.activation;
   merger.tokens = TokenStage::reduced;
 }
 
@@ -74,26 +74,26 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                               .norm_eps = json.find_double("rms_norm_eps").value_or(1e-5),
                               .activation = Activation::silu});
   c.family = "glm4v";
-  c.patch_frames = find_tower_size(json, {"temporal_patch_size"}, 2);
-  c.stack = StackRule::apart;
-  c.norm_kind = NormKind::rms;
-  c.token_norm = true;
-  c.mlp = MlpKind::gated;
-  if (next) c.mlp_limit = static_cast<float>(json.find_double("swiglu_limit").value_or(10.0));
-  c.qkv_bias = json.find_bool("attention_bias").value_or(ocr);
-  c.proj_bias = c.mlp_bias = ocr && c.qkv_bias;
+  c.patch.frames = find_tower_size(json, {"temporal_patch_size"}, 2);
+  c.image.stack = StackRule::apart;
+  c.encoder.norm.kind = NormKind::rms;
+  c.encoder.token_norm = true;
+  c.mlp.kind = MlpKind::gated;
+  if (next) c.mlp.limit = static_cast<float>(json.find_double("swiglu_limit").value_or(10.0));
+  c.attention.qkv_bias = json.find_bool("attention_bias").value_or(ocr);
+  c.attention.proj_bias = c.mlp.bias = ocr && c.attention.qkv_bias;
   add_tower_rope(json, c);
   const std::size_t out = find_tower_size(json, {"out_hidden_size"}, ocr ? 1536 : 4096);
   if (ocr) {
-    c.qk_norm = true;
-    c.mlp_dim = find_tower_size(json, {"intermediate_size"}, 4096);
+    c.attention.qk_norm = true;
+    c.mlp.dim = find_tower_size(json, {"intermediate_size"}, 4096);
     set_merger(json, next ? find_tower_size(json, {"projection_intermediate_size"}, 10240) : 3 * out, c);
   } else {
-    c.mlp_dim = out;  // intermediate_size is the merger's
+    c.mlp.dim = out;  // intermediate_size is the merger's
     set_merger(json, find_tower_size(json, {"intermediate_size"}, 13696), c);
-    c.embed_norm = true;
+    c.patch.embed_norm = true;
     c.position.added = AddedTable::patches;
-    VIT_CHECK(c.patch_size != 0, kWhere, json.where(), ".patch_size must not be 0");
+    VIT_CHECK(c.patch.size != 0, kWhere, json.where(), ".patch_size must not be 0");
     c.position.added_grid = c.native_grid();
     c.position.resampling = TableResampling::bicubic;
   }

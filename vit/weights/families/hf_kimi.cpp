@@ -59,7 +59,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                               .norm_eps = 1e-5,
                               .activation = Activation::gelu_tanh});
   c.family = "kimi";
-  c.token_norm = true;
+  c.encoder.token_norm = true;
   PositionConfig& position = c.position;
   position.rope = RopeKind::axial;
   position.axis_order = AxisOrder::x_then_y;

@@ -38,19 +38,19 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                               .mlp_dim = 5632,
                               .image_size = 448,
                               .norm_eps = 1e-5});  // whatever norm_eps says
-  c.activation = Activation::gelu;                 // whatever hidden_act says
+  c.mlp.activation = Activation::gelu;             // whatever hidden_act says
   c.family = "llama4";
-  c.patch_bias = false;
-  c.class_token = true;
-  c.norm_pre = true;
-  c.token_norm = true;
-  c.fixed_size = true;
-  c.stack = StackRule::apart;  // tiles
+  c.patch.bias = false;
+  c.tokens.class_token = true;
+  c.encoder.norm_pre = true;
+  c.encoder.token_norm = true;
+  c.image.fixed_size = true;
+  c.image.stack = StackRule::apart;  // tiles
   add_tower_rope(json, c);
   c.position.axis_order = AxisOrder::x_then_y;
   c.position.pairing = RopePairing::neighbors;
   c.position.coordinate_offset = 1.0;
-  VIT_CHECK(c.patch_size != 0, kWhere.with(ErrorKind::format), json.where(), ".patch_size must not be 0");
+  VIT_CHECK(c.patch.size != 0, kWhere.with(ErrorKind::format), json.where(), ".patch_size must not be 0");
   c.position.added = AddedTable::prefix_and_patches;
   c.position.added_grid = c.native_grid();
   c.position.added_prefix_rows = 1;

@@ -70,11 +70,11 @@ ModelConfig read_config(const SourceFiles& files) {
                                  .norm_eps = 1e-5,
                                  .activation = Activation::quick_gelu});
   c.family = hf_model_type(files);
-  c.patch_bias = false;
-  c.norm_pre = true;
-  c.token_norm = false;
-  c.pooled_norm = true;
-  c.projection_dim = files.config->find_size("projection_dim").value_or(512);
+  c.patch.bias = false;
+  c.encoder.norm_pre = true;
+  c.encoder.token_norm = false;
+  c.head.pooled_norm = true;
+  c.head.projection.dim = files.config->find_size("projection_dim").value_or(512);
   add_hf_table(c, 1);
   return c;
 }
@@ -86,13 +86,13 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
                                 : part_of(files, "text_config").find_size("hidden_size").value_or(512);
   DenseBranch branch{
       .name = "",
-      .taps = {backbone.depth - 1},
+      .taps = {backbone.encoder.depth - 1},
       .tap_norm = true,
-      .tap_norm_eps = backbone.norm_eps,
+      .tap_norm_eps = backbone.encoder.norm.eps,
       .layers = BoxConfig{.tokens = BoxTokens::patches,
                           .activation = Activation::gelu,
                           .times_class_token = true,
-                          .times_norm_eps = backbone.norm_eps,
+                          .times_norm_eps = backbone.encoder.norm.eps,
                           .from_patch = true},
       .outputs = {{.meaning = MapMeaning::boxes, .channels = 4, .finish = MapFinish::none},
                   {.meaning = MapMeaning::box_vectors, .channels = width, .finish = MapFinish::none},

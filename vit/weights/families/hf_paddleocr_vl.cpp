@@ -66,10 +66,10 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                               .image_size = paddle ? 384u : 0u,
                               .activation = Activation::gelu_tanh});
   c.family = "paddleocr-vl";
-  c.norm_eps = static_cast<float>(json.find_double("layer_norm_eps").value_or(1e-6));
-  c.token_norm = true;
+  c.encoder.norm.eps = static_cast<float>(json.find_double("layer_norm_eps").value_or(1e-6));
+  c.encoder.token_norm = true;
   add_tower_rope(json, c);
-  VIT_CHECK(c.patch_size != 0, Where("hf_paddleocr_vl", ErrorKind::format), json.where(),
+  VIT_CHECK(c.patch.size != 0, Where("hf_paddleocr_vl", ErrorKind::format), json.where(),
             ".patch_size must not be 0");
   if (paddle) set_table(c);
   if (!is_whole_model(*files.config)) return c;

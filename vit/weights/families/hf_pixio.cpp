@@ -48,11 +48,11 @@ ModelConfig read_config(const SourceFiles& files) {
       {.hidden_size = 1280, .num_layers = 32, .num_heads = 16, .image_size = 256, .norm_eps = 1e-6});
   c.family = "pixio";
   set_hf_mlp(json, c);
-  c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
+  c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
   const std::size_t num_class_tokens = json.find_size("n_cls_tokens", {1, 1024}).value_or(8);
-  c.num_register_tokens = num_class_tokens - 1;
+  c.tokens.num_registers = num_class_tokens - 1;
   add_hf_table(c, num_class_tokens);
-  c.pooling = Pooling::prefix_mean;
+  c.head.pooling = Pooling::prefix_mean;
   return c;
 }
 

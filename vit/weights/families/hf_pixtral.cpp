@@ -130,12 +130,12 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                               .activation = mistral || light_on ? Activation::silu : Activation::gelu});
   c.family = "pixtral";
   c.library = mistral ? "Mistral" : "transformers";
-  c.head_dim = find_tower_size(json, {"head_dim"}, 0);
-  if (c.num_heads * c.head_dim == c.embed_dim) c.head_dim = 0;
-  c.norm_kind = NormKind::rms;
-  c.patch_bias = c.qkv_bias = c.proj_bias = c.mlp_bias = false;
-  c.norm_pre = true;
-  c.mlp = MlpKind::gated;
+  c.attention.head_dim = find_tower_size(json, {"head_dim"}, 0);
+  if (c.attention.num_heads * c.attention.head_dim == c.embed_dim) c.attention.head_dim = 0;
+  c.encoder.norm.kind = NormKind::rms;
+  c.patch.bias = c.attention.qkv_bias = c.attention.proj_bias = c.mlp.bias = false;
+  c.encoder.norm_pre = true;
+  c.mlp.kind = MlpKind::gated;
   add_tower_rope(json, c);
   c.position.frequencies = AxisFrequencies::alternating;
   if (mistral) c.position.pairing = RopePairing::neighbors;

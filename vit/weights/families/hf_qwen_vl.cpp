@@ -87,7 +87,7 @@ void set_merger(const Json& json, std::size_t out, ModelConfig& c) {
   merger.size = find_tower_size(json, {"spatial_merge_size"}, 2);
   fit_to_cells(json, c);
   merger.norm = MergerNorm::token;
-  merger.norm_kind = c.norm_kind;
+  merger.norm_kind = c.encoder.norm.kind;
   merger.hidden_dim = merger.cell_width(c.embed_dim);
   merger.out_dim = out;
 }
@@ -96,9 +96,9 @@ ModelConfig read_qwen2(const SourceFiles& files, const Json& json) {
   ModelConfig c = read_tower(files, json, {.activation = Activation::quick_gelu});
   const std::size_t out = find_tower_size(json, {"hidden_size"}, 3584);
   c.embed_dim = find_tower_size(json, {"embed_dim"}, 1280);  // hidden_size is the language model's
-  c.mlp_dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) *
+  c.mlp.dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) *
                                        json.find_double("mlp_ratio").value_or(4.0));
-  c.patch_bias = false;
+  c.patch.bias = false;
   set_merger(json, out, c);
   return c;
 }
@@ -106,22 +106,23 @@ ModelConfig read_qwen2(const SourceFiles& files, const Json& json) {
 /// Windows of whole cells, with an edge of window_size pixels at most.
 void set_windows(const Json& json, ModelConfig& c) {
   const std::size_t pixels = find_tower_size(json, {"window_size"}, 112);
-  const std::size_t cells = pixels / c.merger.size / std::max<std::size_t>(c.patch_size, 1);
+  const std::size_t cells = pixels / c.merger.size / std::max<std::size_t>(c.patch.size, 1);
   VIT_CHECK(cells != 0, kWhere, json.where(), ".window_size is ", pixels, " pixels, less than one cell of ",
-            c.merger.size, " x ", c.merger.size, " patches of ", c.patch_size);
-  c.window = cells * c.merger.size;
-  c.global_blocks = read_blocks(json, "fullatt_block_indexes", {7, 15, 23, 31});
-  std::erase_if(c.global_blocks, [&](std::size_t block) { return block >= c.depth; });
+            c.merger.size, " x ", c.merger.size, " patches of ", c.patch.size);
+  c.attention.windows.size = cells * c.merger.size;
+  c.attention.windows.global_blocks = read_blocks(json, "fullatt_block_indexes", {7, 15, 23, 31});
+  std::erase_if(c.attention.windows.global_blocks,
+                [&](std::size_t block) { return block >= c.encoder.depth; });
 }
 
 ModelConfig read_qwen2_5(const SourceFiles& files, const Json& json) {
   ModelConfig c =
       read_tower(files, json, {.embed_dim = 3584, .mlp_dim = 3420, .activation = Activation::silu});
   if (has_model_type(files, {"exaone4_5", "exaone4_5_vision"}))
-    c.num_key_heads = find_tower_size(json, {"num_key_value_heads"}, 8);
-  c.norm_kind = NormKind::rms;
-  c.patch_bias = false;
-  c.mlp = MlpKind::gated;
+    c.attention.num_key_heads = find_tower_size(json, {"num_key_value_heads"}, 8);
+  c.encoder.norm.kind = NormKind::rms;
+  c.patch.bias = false;
+  c.mlp.kind = MlpKind::gated;
   set_merger(json, find_tower_size(json, {"out_hidden_size"}, 3584), c);
   set_windows(json, c);
   return c;
@@ -142,7 +143,7 @@ ModelConfig read_qwen3(const SourceFiles& files, const Json& json) {
   c.position.added = AddedTable::patches;
   c.position.added_grid = {edge, edge};
   c.position.resampling = TableResampling::bilinear_aligned;
-  c.image_height = edge * c.patch_size;
+  c.image.height = edge * c.patch.size;
   fit_to_cells(json, c);
   const bool has_default = has_deepstack_by_default(files);
   c.merger.deepstack =
@@ -161,8 +162,8 @@ ParsedModel read(const SourceFiles& files) {
                   : generation == Generation::qwen2_5 ? read_qwen2_5(files, json)
                                                       : read_qwen3(files, json);
   c.family = "qwen-vl";
-  c.patch_frames = find_tower_size(json, {"temporal_patch_size"}, 2);
-  c.stack = StackRule::apart;
+  c.patch.frames = find_tower_size(json, {"temporal_patch_size"}, 2);
+  c.image.stack = StackRule::apart;
   add_tower_rope(json, c);
   ParsedModel out{.config = std::move(c), .layout = {kRows}, .ignored = {kWholeModelIgnored}};
   if (generation == Generation::qwen2_5) out.layout.add(kGatedMlp);

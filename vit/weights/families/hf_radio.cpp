@@ -99,24 +99,24 @@ ModelConfig read_config(const SourceFiles& files) {
       read_hf_sizes(files, json, {.hidden_size = 1280, .num_layers = 32, .num_heads = 16, .norm_eps = 1e-6});
   c.family = "radio";
   set_hf_mlp(json, c);
-  c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
-  c.patch_bias = false;
-  c.input_norm = true;
+  c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
+  c.patch.bias = false;
+  c.patch.input_norm = true;
   const std::size_t num_class_tokens = json.find_size("num_cls_tokens", kCounts).value_or(3);
   VIT_CHECK(num_class_tokens != 0, kWhere, json.where(), ": num_cls_tokens must be positive");
-  c.num_register_tokens = num_class_tokens - 1 + json.find_size("num_registers", kCounts).value_or(7);
-  c.layer_scale = files.any_block_has("encoder.layer.{}.layer_scale1.lambda1") ||
-                  files.any_block_has("model.blocks.{}.layer_scale1.lambda1") ||
-                  json.find_double("layerscale_value").value_or(1.0) != 1.0;
+  c.tokens.num_registers = num_class_tokens - 1 + json.find_size("num_registers", kCounts).value_or(7);
+  c.encoder.layer_scale = files.any_block_has("encoder.layer.{}.layer_scale1.lambda1") ||
+                          files.any_block_has("model.blocks.{}.layer_scale1.lambda1") ||
+                          json.find_double("layerscale_value").value_or(1.0) != 1.0;
   add_hf_table(c, 0, TableResampling::bilinear);
-  const std::size_t edge = json.find_size("max_img_size").value_or(2048) / c.patch_size;
+  const std::size_t edge = json.find_size("max_img_size").value_or(2048) / c.patch.size;
   c.position.added_grid = {edge, edge};
   c.position.reuse = TableReuse::equal_grid;
   c.position.square_table = true;
-  c.token_norm = false;
-  c.pooling = Pooling::prefix_tokens;
-  c.pooled_tokens = read_summary(files);
-  for (const std::size_t token : c.pooled_tokens)
+  c.encoder.token_norm = false;
+  c.head.pooling = Pooling::prefix_tokens;
+  c.head.pooled_tokens = read_summary(files);
+  for (const std::size_t token : c.head.pooled_tokens)
     VIT_CHECK(token < num_class_tokens, kWhere, json.where(), ": summary_idxs has ", token, " of ",
               num_class_tokens, " class tokens");
   return c;
@@ -128,7 +128,7 @@ bool has_file_names(const SourceFiles& files) {
 
 ParsedModel read(const SourceFiles& files) {
   ParsedModel out{.config = read_config(files), .layout = {kModules}, .ignored = {kIgnored}};
-  const bool gated = out.config.mlp == MlpKind::gated, of_files = has_file_names(files);
+  const bool gated = out.config.mlp.kind == MlpKind::gated, of_files = has_file_names(files);
   if (of_files) out.layout = {kFiles};
   if (gated && of_files) out.layout.add(kGatedFiles);
   if (gated && !of_files) out.layout.add(kGatedModules);

@@ -33,16 +33,16 @@ ParsedModel read(const SourceFiles& files) {
                               .mlp_dim = 4096,
                               .norm_eps = json.find_double("layer_norm_eps").value_or(1e-5)});
   c.family = "rice";
-  c.patch_bias = false;
-  c.class_token = true;
-  c.norm_pre = true;
+  c.patch.bias = false;
+  c.tokens.class_token = true;
+  c.encoder.norm_pre = true;
   add_tower_rope(json, c);
   c.position.class_angles = true;
   MergerConfig& merger = c.merger;
   merger.size = find_tower_size(json, {"spatial_merge_size"}, 2);
   fit_to_cells(json, c);
   merger.norm = MergerNorm::token;
-  merger.norm_eps = c.norm_eps;
+  merger.norm_eps = c.encoder.norm.eps;
   merger.hidden_dim = merger.cell_width(c.embed_dim);
   merger.out_dim = rows_of_tensor(files, "merger.mlp.2.weight", Place::tower,
                                   find_tower_size(json, {"text_hidden_size", "out_hidden_size"}, 2560));

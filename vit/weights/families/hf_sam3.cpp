@@ -46,7 +46,7 @@ Json encoder_config(const Json& config) {
 }
 
 void set_positions(const Json& json, ModelConfig& c) {
-  const std::size_t trained = find_tower_size(json, {"pretrain_image_size"}, 336) / c.patch_size;
+  const std::size_t trained = find_tower_size(json, {"pretrain_image_size"}, 336) / c.patch.size;
   PositionConfig& position = c.position;
   position.added = AddedTable::patches;
   position.added_grid = {trained, trained};
@@ -55,7 +55,7 @@ void set_positions(const Json& json, ModelConfig& c) {
   position.axis_order = AxisOrder::x_then_y;
   position.pairing = RopePairing::neighbors;
   position.coordinates = CoordinateRule::scaled_to_reference;
-  position.reference_grid = {c.window, c.window};
+  position.reference_grid = {c.attention.windows.size, c.attention.windows.size};
   position.per_window = true;
 }
 
@@ -69,19 +69,20 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                               .norm_eps = json.find_double("layer_norm_eps").value_or(1e-6),
                               .activation = Activation::gelu});
   c.family = "sam3";
-  c.fixed_size = true;
-  c.patch_bias = false;
-  c.norm_pre = true;
-  c.window = find_tower_size(json, {"window_size"}, 24);
-  VIT_CHECK(c.window != 0 && c.patch_size != 0, kWhere, json.where(),
+  c.image.fixed_size = true;
+  c.patch.bias = false;
+  c.encoder.norm_pre = true;
+  c.attention.windows.size = find_tower_size(json, {"window_size"}, 24);
+  VIT_CHECK(c.attention.windows.size != 0 && c.patch.size != 0, kWhere, json.where(),
             ": window_size and patch_size must not be 0");
   const GridSize grid = c.native_grid();
-  VIT_CHECK(grid.rows % c.window == 0, kWhere.with(ErrorKind::unsupported), json.where(), ": a grid of ",
-            grid.rows, " x ", grid.columns, " patches is not cut into whole windows of ", c.window, " x ",
-            c.window,
+  VIT_CHECK(grid.rows % c.attention.windows.size == 0, kWhere.with(ErrorKind::unsupported), json.where(),
+            ": a grid of ", grid.rows, " x ", grid.columns, " patches is not cut into whole windows of ",
+            c.attention.windows.size, " x ", c.attention.windows.size,
             "; the library then pads windows with zeros that are attended to, which is not implemented");
-  c.global_blocks = read_blocks(json, "global_attn_indexes", {7, 15, 23, 31});
-  std::erase_if(c.global_blocks, [&](std::size_t block) { return block >= c.depth; });
+  c.attention.windows.global_blocks = read_blocks(json, "global_attn_indexes", {7, 15, 23, 31});
+  std::erase_if(c.attention.windows.global_blocks,
+                [&](std::size_t block) { return block >= c.encoder.depth; });
   set_positions(json, c);
   return c;
 }

@@ -81,10 +81,11 @@ std::vector<std::size_t> read_key_heads(const Json& json, const ModelConfig& c) 
     const std::size_t shared = json.find_size("num_key_value_attention_heads").value_or(8);
     const std::size_t first = json.find_size("num_first_full_attention_layers").value_or(8);
     const std::size_t last = json.find_size("num_last_full_attention_layers").value_or(8);
-    for (std::size_t block = 0; block < std::min<std::size_t>(c.depth, 1024); ++block)
-      heads.push_back(block < first || block + last >= c.depth ? c.num_heads : shared);
+    for (std::size_t block = 0; block < std::min<std::size_t>(c.encoder.depth, 1024); ++block)
+      heads.push_back(block < first || block + last >= c.encoder.depth ? c.attention.num_heads : shared);
   }
-  if (std::ranges::all_of(heads, [&](std::size_t count) { return count == c.num_heads; })) heads.clear();
+  if (std::ranges::all_of(heads, [&](std::size_t count) { return count == c.attention.num_heads; }))
+    heads.clear();
   return heads;
 }
 
@@ -96,15 +97,15 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                                  .intermediate_size = 4096,
                                  .activation = Activation::silu});
   c.family = "sapiens2";
-  c.norm_kind = NormKind::rms;
-  c.norm_eps = static_cast<float>(json.find_double("rms_norm_eps").value_or(1e-6));
-  c.num_register_tokens = json.find_size("num_register_tokens").value_or(8);
-  c.qk_norm = json.find_bool("use_qk_norm").value_or(true);
-  c.proj_bias = json.find_bool("proj_bias").value_or(true);
-  c.mlp_bias = json.find_bool("mlp_bias").value_or(true);
-  c.layer_scale = true;
-  if (json.find_bool("use_gated_mlp").value_or(true)) c.mlp = MlpKind::gated;
-  c.block_key_heads = read_key_heads(json, c);
+  c.encoder.norm.kind = NormKind::rms;
+  c.encoder.norm.eps = static_cast<float>(json.find_double("rms_norm_eps").value_or(1e-6));
+  c.tokens.num_registers = json.find_size("num_register_tokens").value_or(8);
+  c.attention.qk_norm = json.find_bool("use_qk_norm").value_or(true);
+  c.attention.proj_bias = json.find_bool("proj_bias").value_or(true);
+  c.mlp.bias = json.find_bool("mlp_bias").value_or(true);
+  c.encoder.layer_scale = true;
+  if (json.find_bool("use_gated_mlp").value_or(true)) c.mlp.kind = MlpKind::gated;
+  c.attention.block_key_heads = read_key_heads(json, c);
   set_dinov3_position(json, c);
   return c;
 }
@@ -113,16 +114,16 @@ ParsedModel read(const SourceFiles& files) {
   const Json& json = *files.config;
   ParsedModel out{.config = read_config(files, json), .layout = {kRows}, .ignored = {kIgnored}};
   ModelConfig& c = out.config;
-  if (c.mlp == MlpKind::gated) out.layout.add(kGatedMlp);
+  if (c.mlp.kind == MlpKind::gated) out.layout.add(kGatedMlp);
   if (files.find(kModuleAnchor) != nullptr) out.layout.add(kModuleNames);
   constexpr const char* kBiases[] = {"query_bias", "key_bias", "value_bias"};
-  c.qkv_bias = false;
+  c.attention.qkv_bias = false;
   for (std::size_t i = 0; i < 3; ++i) {
     const bool has_bias = json.find_bool(kBiases[i]).value_or(true);
-    c.qkv_bias = c.qkv_bias || has_bias;
+    c.attention.qkv_bias = c.attention.qkv_bias || has_bias;
     if (!has_bias) out.layout.set_zeros(Part::qkv_bias, i);
   }
-  if (c.num_register_tokens == 0) out.ignored.push_back(kNoRegisters);
+  if (c.tokens.num_registers == 0) out.ignored.push_back(kNoRegisters);
   return out;
 }
 

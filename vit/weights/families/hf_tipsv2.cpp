@@ -85,15 +85,15 @@ ModelConfig read_image_config(const SourceFiles& files) {
   const double ratio = json.find_double("mlp_ratio").value_or(4.0);
   const auto hidden =
       static_cast<std::size_t>(std::clamp(static_cast<double>(c.embed_dim) * ratio, 0.0, 1e9));
-  c.mlp_dim = hidden;
+  c.mlp.dim = hidden;
   if (json.find_bool("use_swiglu_ffn").value_or(false)) {
-    c.mlp = MlpKind::gated;
-    c.activation = Activation::silu;
-    c.mlp_dim = (hidden * 2 / 3 + 7) / 8 * 8;
+    c.mlp.kind = MlpKind::gated;
+    c.mlp.activation = Activation::silu;
+    c.mlp.dim = (hidden * 2 / 3 + 7) / 8 * 8;
   }
-  c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
-  c.num_register_tokens = json.find_size("num_register_tokens").value_or(1);
-  c.layer_scale = true;
+  c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
+  c.tokens.num_registers = json.find_size("num_register_tokens").value_or(1);
+  c.encoder.layer_scale = true;
   add_hf_table(c, 1, TableResampling::bilinear_antialias);
   return c;
 }
@@ -116,7 +116,7 @@ ParsedModel read_image(const SourceFiles& files) {
   } else {
     out.layout.add(kModules);
   }
-  if (out.config.mlp != MlpKind::gated) return out;
+  if (out.config.mlp.kind != MlpKind::gated) return out;
   if (original) {
     out.layout.add(kOriginalGated);
   } else {

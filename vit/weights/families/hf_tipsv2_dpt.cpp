@@ -60,9 +60,9 @@ DenseBranch branch_of(const char* name, const Json& config, const ModelConfig& b
   dpt.layers = HeadLayersKind::linear;
   dpt.head_size = HeadSize::fused;
   return {.name = name,
-          .taps = read_hf_taps(inner, backbone.depth),
+          .taps = read_hf_taps(inner, backbone.encoder.depth),
           .tap_norm = inner.find_bool("apply_layernorm").value_or(true),
-          .tap_norm_eps = backbone.norm_eps,
+          .tap_norm_eps = backbone.encoder.norm.eps,
           .layers = std::move(dpt),
           .outputs = {output}};
 }

@@ -72,7 +72,7 @@ constexpr Ignored kConvolutionDecoder[] = {
 
 bool has_pooler(const SourceFiles& files, const ModelConfig& config) {
   const bool is_possible = config.family == "vit" || config.family == "deit";
-  if (!is_possible || config.num_classes != 0) return false;
+  if (!is_possible || config.head.num_classes != 0) return false;
   if (files.find("pooler.dense.weight") == nullptr && files.find("pooler.dense.bias") == nullptr)
     return false;
   const std::string activation = files.config->find_string("pooler_act").value_or("tanh");
@@ -86,17 +86,17 @@ ModelConfig read_config(const SourceFiles& files) {
   const std::string type = hf_model_type(files);
   ModelConfig c = read_hf_sizes(files, json, {.norm_eps = type == "vit_msn" ? 1e-6 : 1e-12});
   c.family = type;
-  c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
-  c.class_token = type != "ijepa";
-  c.distillation_token = type == "deit";
-  if (type == "ijepa") c.pooling = Pooling::patch_mean;
+  c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
+  c.tokens.class_token = type != "ijepa";
+  c.tokens.distillation_token = type == "deit";
+  if (type == "ijepa") c.head.pooling = Pooling::patch_mean;
   add_hf_table(c, c.num_prefix_tokens());
   const bool two_heads = files.find("cls_classifier.weight", Place::outside) != nullptr ||
                          hf_class_contains(json, "WithTeacher");
-  c.num_classes = count_hf_classes(files, two_heads ? "cls_classifier" : "classifier");
-  c.labels = read_hf_labels(json, c.num_classes);
-  if (two_heads) c.head_input = HeadInput::class_and_distillation;
-  c.pooler = has_pooler(files, c);
+  c.head.num_classes = count_hf_classes(files, two_heads ? "cls_classifier" : "classifier");
+  c.head.labels = read_hf_labels(json, c.head.num_classes);
+  if (two_heads) c.head.input = HeadInput::class_and_distillation;
+  c.head.pooler = has_pooler(files, c);
   return c;
 }
 
@@ -111,7 +111,7 @@ ParsedModel read(const SourceFiles& files) {
   } else {
     out.layout.add(kBlocks<Place::tower>);
   }
-  if (out.config.head_input == HeadInput::class_and_distillation) out.layout.add(kTwoHeads);
+  if (out.config.head.input == HeadInput::class_and_distillation) out.layout.add(kTwoHeads);
   out.ignored.push_back(kIgnored);
   if (out.config.family == "vit_mae") out.ignored.push_back(kMaeDecoder);
   if (out.config.family == "vit" || out.config.family == "deit") out.ignored.push_back(kConvolutionDecoder);

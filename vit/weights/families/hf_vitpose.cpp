@@ -76,20 +76,20 @@ ModelConfig read_config(const SourceFiles& files) {
   const Json json = files.config->at("backbone_config");
   ModelConfig c = read_hf_sizes(files, json, {.norm_eps = 1e-12});
   if (!json.find("image_size")) {
-    c.image_height = 256;
-    c.image_width = 192;
+    c.image.height = 256;
+    c.image.width = 192;
   }
   const double ratio = json.find_double("mlp_ratio").value_or(4.0);
   VIT_CHECK(ratio > 0.0 && ratio <= 64.0, kWhere.with(ErrorKind::format), json.where(),
             ": mlp_ratio must be positive and at most 64, got ", ratio);
-  c.mlp_dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) * ratio);
+  c.mlp.dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) * ratio);
   c.family = "vitpose";
-  c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
-  c.class_token = false;
-  c.pooling = Pooling::patch_mean;
-  c.fixed_size = true;
-  c.patch_padding = kPadding;
-  if (num_experts(files) > 1) c.expert_dim = json.find_size("part_features").value_or(256);
+  c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
+  c.tokens.class_token = false;
+  c.head.pooling = Pooling::patch_mean;
+  c.image.fixed_size = true;
+  c.patch.padding = kPadding;
+  if (num_experts(files) > 1) c.mlp.expert_dim = json.find_size("part_features").value_or(256);
   add_hf_table(c, 0);
   c.position.reuse = TableReuse::equal_grid;
   return c;
@@ -110,17 +110,17 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
     heatmaps.channels = norm->shape[0];  // 256 in the library
   heatmaps.enlarged = config.find_size("scale_factor", {1, 16}).value_or(4);
   const Json inner = config.at("backbone_config");
-  std::vector<std::size_t> taps{backbone.depth - 1};  // of several the library reads the last
+  std::vector<std::size_t> taps{backbone.encoder.depth - 1};  // of several the library reads the last
   const auto indices = inner.find("out_indices"), features = inner.find("out_features");
   if ((indices && indices->is_array()) || (features && features->is_array())) {
-    const std::vector<std::size_t> all = read_hf_taps(inner, backbone.depth);
+    const std::vector<std::size_t> all = read_hf_taps(inner, backbone.encoder.depth);
     if (!all.empty()) taps = {*std::ranges::max_element(all)};
   }
   DenseBranch branch{
       .name = "",
       .taps = std::move(taps),
       .tap_norm = true,
-      .tap_norm_eps = backbone.norm_eps,
+      .tap_norm_eps = backbone.encoder.norm.eps,
       .layers = heatmaps,
       .outputs = {{.meaning = MapMeaning::heatmaps, .channels = keypoints, .finish = MapFinish::none}}};
   return {.family = "vitpose", .branches = {std::move(branch)}, .labels = read_hf_labels(config, keypoints)};

@@ -44,14 +44,14 @@ ParsedModel read(const SourceFiles& files) {
                   .ignored = {kIgnored}};
   ModelConfig& c = out.config;
   c.family = "vjepa2";
-  c.mlp_dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) *
+  c.mlp.dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) *
                                        json.find_double("mlp_ratio").value_or(4.0));
-  c.patch_frames = find_tower_size(json, {"tubelet_size"}, 2);
-  c.stack = StackRule::together;
-  c.image_height = c.image_width = find_tower_size(json, {"crop_size"}, 256);
-  c.fixed_size = true;
-  c.token_norm = true;
-  c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
+  c.patch.frames = find_tower_size(json, {"tubelet_size"}, 2);
+  c.image.stack = StackRule::together;
+  c.image.height = c.image.width = find_tower_size(json, {"crop_size"}, 256);
+  c.image.fixed_size = true;
+  c.encoder.token_norm = true;
+  c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
   c.position.rope = RopeKind::volume;
   c.position.pairing = RopePairing::neighbors_apart;
   c.position.theta = 10000.0;

@@ -51,15 +51,16 @@ ModelConfig read_config(const SourceFiles& files) {
   const Json& json = *files.config;
   ModelConfig c = read_hf_sizes(files, json, {.norm_eps = 1e-12});
   if (!json.find("image_size")) {  // of the library's class
-    c.image_height = 512;
-    c.image_width = 864;
+    c.image.height = 512;
+    c.image.width = 864;
   }
   c.family = "yolos";
-  c.qkv_bias = json.find_bool("qkv_bias").value_or(true);
-  c.num_register_tokens = json.find_size("num_detection_tokens", {1, 1024}).value_or(100);
-  add_hf_table(c, 1 + c.num_register_tokens);
+  c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
+  c.tokens.num_registers = json.find_size("num_detection_tokens", {1, 1024}).value_or(100);
+  add_hf_table(c, 1 + c.tokens.num_registers);
   c.position.reuse = TableReuse::equal_grid;  // resampling to the same grid changes nothing
-  c.position.between_blocks = c.depth > 1 && json.find_bool("use_mid_position_embeddings").value_or(true);
+  c.position.between_blocks =
+      c.encoder.depth > 1 && json.find_bool("use_mid_position_embeddings").value_or(true);
   return c;
 }
 
@@ -73,9 +74,9 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
             " classes, one of which is no object");
   DenseBranch branch{
       .name = "",
-      .taps = {backbone.depth - 1},
+      .taps = {backbone.encoder.depth - 1},
       .tap_norm = true,
-      .tap_norm_eps = backbone.norm_eps,
+      .tap_norm_eps = backbone.encoder.norm.eps,
       .layers = BoxConfig{},
       .outputs = {{.meaning = MapMeaning::boxes, .channels = 4, .finish = MapFinish::none},
                   {.meaning = MapMeaning::box_classes, .channels = classes, .finish = MapFinish::none}}};

@@ -83,13 +83,13 @@ Layout dinov3_layout(const SourceFiles& files, const TimmArgs& args) {
 }
 
 void add_joint_head(const SourceFiles& files, ModelConfig& config) {
-  config.joint_depth = files.count_blocks("visual_model.head.blocks.", Place::outside);
-  if (config.joint_depth == 0) return;
+  config.head.joint.depth = files.count_blocks("visual_model.head.blocks.", Place::outside);
+  if (config.head.joint.depth == 0) return;
   const TensorEntry* const gate = files.find("visual_model.head.blocks.0.mlp.w1.weight", Place::outside);
   VIT_CHECK(gate != nullptr && !gate->shape.empty(), kWhere, files.weights_name,
             ": the joint head of dino.txt has no tensor visual_model.head.blocks.0.mlp.w1.weight");
-  config.joint_mlp_dim = gate->shape.front();
-  config.projection_dim = 2 * config.embed_dim;
+  config.head.joint.mlp_dim = gate->shape.front();
+  config.head.projection.dim = 2 * config.embed_dim;
 }
 
 bool uses_stored_periods(const SourceFiles& files) {
@@ -155,8 +155,8 @@ ParsedModel read_dinov2_as(const SourceFiles& files, const Architecture& archite
   position.added = AddedTable::prefix_and_patches;
   position.added_prefix_rows = 1;
   if (!follows_timm(files)) {
-    position.resampling = model.config.num_register_tokens != 0 ? TableResampling::bicubic_antialias
-                                                                : TableResampling::bicubic_plus_tenth;
+    position.resampling = model.config.tokens.num_registers != 0 ? TableResampling::bicubic_antialias
+                                                                 : TableResampling::bicubic_plus_tenth;
     position.reuse = TableReuse::equal_count_and_square;
   }
   const bool tenth = position.resampling == TableResampling::bicubic_plus_tenth;

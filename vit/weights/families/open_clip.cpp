@@ -147,9 +147,9 @@ Architecture own_tower(const SourceFiles& files, const VisionCfg& cfg) {
 
 /// What timm calls a classifier is the projection into the space that images and texts share.
 void set_projection(ModelConfig& config, bool bias) {
-  config.projection_dim = config.num_classes;
-  config.projection_bias = config.num_classes != 0 && bias;
-  config.num_classes = 0;
+  config.head.projection.dim = config.head.num_classes;
+  config.head.projection.bias = config.head.num_classes != 0 && bias;
+  config.head.num_classes = 0;
 }
 
 constexpr std::string_view kOwnKeys[] = {"rules"};
@@ -157,7 +157,7 @@ constexpr std::string_view kOwnKeys[] = {"rules"};
 ParsedModel read_own_tower(const SourceFiles& files, const VisionCfg& cfg) {
   const Architecture tower = own_tower(files, cfg);
   Published model = read_published(files, tower, tower.args, "OpenCLIP", kOwnKeys);
-  model.config.patch_bias = false;
+  model.config.patch.bias = false;
   set_projection(model.config, /*bias=*/false);
   return finish(files, tower, std::move(model), openai_layout(), {},
                 {"projected is OpenCLIP's image embedding",
@@ -210,8 +210,9 @@ ParsedModel read_timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
     layout.add(kInnerProjection);
   }
   std::vector<std::string> notes = {
-      model.config.projection_dim != 0 ? "projected is OpenCLIP's image embedding"
-                                       : "pooled is OpenCLIP's image embedding: the tower has no projection"};
+      model.config.head.projection.dim != 0
+          ? "projected is OpenCLIP's image embedding"
+          : "pooled is OpenCLIP's image embedding: the tower has no projection"};
   return finish(files, tower, std::move(model), std::move(layout), {}, std::move(notes));
 }
 

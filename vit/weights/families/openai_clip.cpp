@@ -69,9 +69,9 @@ ParsedModel read_kind(const SourceFiles& files, const Architecture& architecture
       width != 0 ? width : architecture.args.num_classes;  // who projects must have the tensor
   Published model = read_published(files, architecture, stored, is_clip ? "OpenAI" : "Meta", kOwnKeys);
   ModelConfig& config = model.config;
-  config.projection_dim = config.num_classes;
+  config.head.projection.dim = config.head.num_classes;
   if (is_clip)
-    config.patch_bias = files.find("conv1.bias") != nullptr;  // OpenCLIP's have none, with or without ln_pre
+    config.patch.bias = files.find("conv1.bias") != nullptr;  // OpenCLIP's have none, with or without ln_pre
   std::vector<std::string> notes;
   if (is_clip) {  // takes one size only
     notes = {"logits and projected are the same embedding; timm calls the projection a classifier",

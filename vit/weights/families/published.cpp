@@ -118,8 +118,8 @@ void keep_stored_table(const SourceFiles& files, const Layout& layout, const Tim
   if (position.added == AddedTable::none || !files.options.overrides.contains("img_size")) return;
   const TensorEntry* const table = files.find(layout, Part::position_table);
   if (table == nullptr || table->shape.size() < 2) return;
-  const GridSize stored = {stored_args.image_height / config.patch_size,
-                           stored_args.image_width / config.patch_size};
+  const GridSize stored = {stored_args.image_height / config.patch.size,
+                           stored_args.image_width / config.patch.size};
   const std::size_t rows = table->shape[table->shape.size() - 2];
   if (rows == position.added_prefix_rows + stored.rows * stored.columns) position.added_grid = stored;
 }
@@ -146,7 +146,7 @@ Published read_published(const SourceFiles& files, const Architecture& architect
     if (std::ranges::find(own_keys, key) == own_keys.end()) apply_timm_override(out.args, key, value);
   }
   out.config = to_config(out.args, architecture, files.config_name());
-  out.config.labels = read_labels(files, out.config.num_classes);
+  out.config.head.labels = read_labels(files, out.config.head.num_classes);
   if (files.has_weights) out.config.library = is_saved_by_timm(files) ? "timm" : library;
   return out;
 }
@@ -169,11 +169,11 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
   };
   ignored.push_back(kTextTower);
   ignored.push_back(kAlways);
-  if (published.config.num_classes == 0) ignored.push_back(kClassifier);
+  if (published.config.head.num_classes == 0) ignored.push_back(kClassifier);
   ignored.push_back(noted_projector(files));
   keep_stored_table(files, layout, published.stored, published.config);
   if (files.has_weights) check_facts(files, layout, published.config, notes);
-  published.config.head_projects =
+  published.config.head.projects =
       head_projects(files, layout, architecture.projection_dim, published.config);
   if (const std::string noted = noted_architecture(files);
       !noted.empty() && files.options.architecture.empty() && !files.config)

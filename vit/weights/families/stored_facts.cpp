@@ -61,14 +61,14 @@ void check_table(const SourceFiles& files, const Layout& layout, const ModelConf
   if (patches == 0 || edge * edge == patches || files.options.overrides.contains("img_size")) return;
   fail(kAsk, files.weights_name, ": the position table has ", patches,
        " rows for patches, which make no square, and no file tells the size of the images; give ",
-       override_name("img_size"), " = \"HxW\", such as ", possible_sizes(patches, config.patch_size));
+       override_name("img_size"), " = \"HxW\", such as ", possible_sizes(patches, config.patch.size));
 }
 
 /// An RMSNorm has no bias; that a LayerNorm has none is rare.
 void check_norm_kind(const SourceFiles& files, const Layout& layout, const ModelConfig& config) {
   if (!files.any_block_has(layout, Part::norm1_gamma)) return;
   const bool has_bias = files.any_block_has(layout, Part::norm1_beta),
-             rms = config.norm_kind == NormKind::rms;
+             rms = config.encoder.norm.kind == NormKind::rms;
   if (has_bias == !rms) return;
   fail(kAsk, files.weights_name, ": the norms of its blocks have ", has_bias ? "biases" : "no bias",
        ", as those of ", has_bias ? "LayerNorm" : "RMSNorm", " do, but this architecture has ",
@@ -87,9 +87,9 @@ void check_last_norm(const SourceFiles& files, const Layout& layout, const Model
          ", where this architecture has it; give ", override_name("global_pool"), " = \"", pool, "\", or ",
          override_name("fc_norm"), " = \"", fc_norm, "\" if it pools as published");
   };
-  if (on_pooled && config.token_norm && !config.pooled_norm)
+  if (on_pooled && config.encoder.token_norm && !config.head.pooled_norm)
     ask("after pooling (fc_norm)", "before it (norm)", "avg", "true");
-  if (on_tokens && config.pooled_norm && !config.token_norm)
+  if (on_tokens && config.head.pooled_norm && !config.encoder.token_norm)
     ask("before pooling (norm)", "after it (fc_norm)", "token", "false");
 }
 
@@ -100,9 +100,9 @@ void drop_missing_end(const SourceFiles& files, const Layout& layout, ModelConfi
                           Part::head_weight, Part::head_bias, Part::pool_probe, Part::projection_weight}) {
     if (is_present(files, layout, part)) return;
   }
-  if ((!config.token_norm && !config.pooled_norm) || config.num_classes != 0) return;
-  config.token_norm = config.pooled_norm = false;
-  config.pooling = Pooling::none;
+  if ((!config.encoder.token_norm && !config.head.pooled_norm) || config.head.num_classes != 0) return;
+  config.encoder.token_norm = config.head.pooled_norm = false;
+  config.head.pooling = Pooling::none;
   notes.push_back(
       "a model for features alone (features_only of timm): it has no last norm, tokens are those of the last "
       "block, and nothing is pooled");
@@ -117,11 +117,11 @@ bool is_zero(const TensorEntry& bias) {
 
 bool head_projects(const SourceFiles& files, const Layout& layout, std::size_t projection_dim,
                    const ModelConfig& config) {
-  if (config.num_classes == 0 || !config.labels.empty()) return false;
+  if (config.head.num_classes == 0 || !config.head.labels.empty()) return false;
   const std::span<const Source> bias = layout.sources(Part::head_bias);
   if (!bias.empty() && !bias.front().is_stored()) return true;  // the layout calls it a projection
   if (projection_dim == 0) return false;
-  if (config.num_classes == projection_dim) return true;
+  if (config.head.num_classes == projection_dim) return true;
   const TensorEntry* const stored = files.find(layout, Part::head_bias);
   return stored != nullptr && is_zero(*stored);
 }
@@ -159,10 +159,10 @@ void check_facts(const SourceFiles& files, const Layout& layout, ModelConfig& co
   check_table(files, layout, config);
   check_last_norm(files, layout, config);
   drop_missing_end(files, layout, config, notes);
-  if (config.mlp == MlpKind::gated && is_packed_gate(files, layout))
-    notes.push_back(
-        "the MLP is a packed SwiGLU, as its tensors tell, with " +
-        std::string(config.activation == Activation::silu ? "SiLU; act_layer names another" : "act_layer"));
+  if (config.mlp.kind == MlpKind::gated && is_packed_gate(files, layout))
+    notes.push_back("the MLP is a packed SwiGLU, as its tensors tell, with " +
+                    std::string(config.mlp.activation == Activation::silu ? "SiLU; act_layer names another"
+                                                                          : "act_layer"));
 }
 
 }  // namespace vit::internal

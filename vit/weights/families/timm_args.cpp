@@ -257,34 +257,34 @@ std::size_t hidden_width(const TimmArgs& args, double ratio, const char* name, s
 
 void set_mlp(const TimmArgs& args, ModelConfig& config, std::string_view source) {
   if (args.mlp_dim != 0) {
-    config.mlp_dim = args.mlp_dim;
+    config.mlp.dim = args.mlp_dim;
   } else {
-    config.mlp_dim = hidden_width(args, args.mlp_ratio, "mlp_ratio", source);
+    config.mlp.dim = hidden_width(args, args.mlp_ratio, "mlp_ratio", source);
   }
-  config.activation = args.activation;
-  config.mlp_norm = args.scale_mlp;
+  config.mlp.activation = args.activation;
+  config.mlp.norm = args.scale_mlp;
   if (!args.swiglu) return;
-  config.mlp = MlpKind::gated;
+  config.mlp.kind = MlpKind::gated;
   const bool has_own = args.act_given && args.timm_class == TimmClass::vision_transformer;
-  if (!has_own) config.activation = Activation::silu;
+  if (!has_own) config.mlp.activation = Activation::silu;
   if (args.mlp_dim != 0 || args.swiglu_split) return;
   if (args.timm_class == TimmClass::vision_transformer) {
-    config.mlp_dim /= 2;  // SwiGLUPacked counts gate and value
+    config.mlp.dim /= 2;  // SwiGLUPacked counts gate and value
   } else if (args.swiglu_align_to != 0) {
-    config.mlp_dim += (args.swiglu_align_to - config.mlp_dim % args.swiglu_align_to) % args.swiglu_align_to;
+    config.mlp.dim += (args.swiglu_align_to - config.mlp.dim % args.swiglu_align_to) % args.swiglu_align_to;
   }
 }
 
 void set_head(const TimmArgs& args, ModelConfig& config, std::string_view source) {
   if (args.distilled) {
-    config.pooling = Pooling::class_and_distillation;
-    config.head_input = HeadInput::class_and_distillation;
+    config.head.pooling = Pooling::class_and_distillation;
+    config.head.input = HeadInput::class_and_distillation;
   } else if (args.global_pool == TimmPool::avg) {
     VIT_CHECK(!args.pool_include_prefix || config.num_prefix_tokens() == 0,
               kWhere.with(ErrorKind::unsupported), source,
               ": global_pool \"avg\" with pool_include_prefix, over ", config.num_prefix_tokens(),
               " class or register tokens too, is not implemented");
-    config.pooling = Pooling::patch_mean;
+    config.head.pooling = Pooling::patch_mean;
   } else if (args.global_pool == TimmPool::map) {
     // timm's VisionTransformer keeps prefix tokens from the pooling by default; Eva pools over all
     // tokens, as is done here
@@ -292,32 +292,34 @@ void set_head(const TimmArgs& args, ModelConfig& config, std::string_view source
     VIT_CHECK(all_tokens || config.num_prefix_tokens() == 0, kWhere.with(ErrorKind::unsupported), source,
               ": global_pool \"map\" over the patches alone, beside ", config.num_prefix_tokens(),
               " class or register tokens, is not implemented");
-    config.pooling = Pooling::attention;
-    config.attention_pool.num_heads = args.attn_pool_num_heads ? args.attn_pool_num_heads : args.num_heads;
+    config.head.pooling = Pooling::attention;
+    config.head.attention_pool.num_heads =
+        args.attn_pool_num_heads ? args.attn_pool_num_heads : args.num_heads;
     const double ratio = args.attn_pool_mlp_ratio > 0 ? args.attn_pool_mlp_ratio : args.mlp_ratio;
-    config.attention_pool.mlp_dim = args.attn_pool_mlp_dim != 0
-                                        ? args.attn_pool_mlp_dim
-                                        : hidden_width(args, ratio, "attn_pool_mlp_ratio", source);
-    config.attention_pool.activation = args.timm_class == TimmClass::eva ? Activation::gelu : args.activation;
+    config.head.attention_pool.mlp_dim = args.attn_pool_mlp_dim != 0
+                                             ? args.attn_pool_mlp_dim
+                                             : hidden_width(args, ratio, "attn_pool_mlp_ratio", source);
+    config.head.attention_pool.activation =
+        args.timm_class == TimmClass::eva ? Activation::gelu : args.activation;
   } else if (args.global_pool == TimmPool::none) {
-    config.pooling = Pooling::none;
+    config.head.pooling = Pooling::none;
   } else if (args.global_pool == TimmPool::token_and_avg) {
-    config.pooling = Pooling::class_and_patch_mean;
+    config.head.pooling = Pooling::class_and_patch_mean;
   } else if (args.global_pool == TimmPool::first) {
-    config.pooling = Pooling::first_token;
+    config.head.pooling = Pooling::first_token;
   } else {
-    config.pooling = Pooling::class_token;
+    config.head.pooling = Pooling::class_token;
   }
   const bool fc_norm = args.fc_norm.value_or(args.global_pool == TimmPool::avg);
   if (args.timm_class == TimmClass::eva) {
-    config.token_norm = args.post_norm.value_or(!fc_norm);
-    config.pooled_norm = fc_norm;
+    config.encoder.token_norm = args.post_norm.value_or(!fc_norm);
+    config.head.pooled_norm = fc_norm;
   } else {
     const bool final_norm = args.post_norm.value_or(true);
-    config.token_norm = final_norm && !fc_norm;
-    config.pooled_norm = final_norm && fc_norm;
+    config.encoder.token_norm = final_norm && !fc_norm;
+    config.head.pooled_norm = final_norm && fc_norm;
   }
-  config.num_classes = args.num_classes;
+  config.head.num_classes = args.num_classes;
 }
 
 }  // namespace
@@ -401,34 +403,34 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, st
   config.architecture = architecture.name;
   config.family = architecture.family;
   config.library = architecture.library;
-  config.image_height = args.image_height;
-  config.image_width = args.image_width;
-  config.num_channels = args.in_chans;
-  config.patch_size = args.patch_size;
+  config.image.height = args.image_height;
+  config.image.width = args.image_width;
+  config.image.num_channels = args.in_chans;
+  config.patch.size = args.patch_size;
   config.embed_dim = args.embed_dim;
-  config.depth = args.depth;
-  config.num_heads = args.num_heads;
+  config.encoder.depth = args.depth;
+  config.attention.num_heads = args.num_heads;
   VIT_CHECK(args.patch_size != 0 && args.num_heads != 0, kWhere, source,
             ": patch_size and num_heads must be positive");
   VIT_CHECK(args.global_pool != TimmPool::token || args.class_token, kWhere, source,
             ": global_pool \"token\" needs a class token, and this model has none; give ",
             override_name("global_pool"), " = \"avg\", or \"first_token\" where the script reads token 0");
-  config.patch_bias = !args.pre_norm;
-  config.class_token = args.class_token;
-  config.distillation_token = args.distilled;
-  config.num_register_tokens = args.reg_tokens;
-  config.norm_eps = static_cast<float>(args.norm_eps);
-  config.norm_pre = args.pre_norm;
-  config.qkv_bias = args.qkv_bias;
-  config.proj_bias = config.mlp_bias = args.proj_bias;
-  config.attention_norm = args.scale_attn_inner;
-  config.parallel = args.parallel;
-  config.embed_norm = args.embed_norm;
-  config.qk_norm = args.qk_norm;
-  config.norm_kind = args.rms_norm ? NormKind::rms : NormKind::layer;
-  if (args.qk_norm) config.qk_norm_kind = config.norm_kind;
-  if (args.parallel) config.mlp_bias = true;  // zeros stand for that of fc2 where there is none
-  config.layer_scale = args.layer_scale;
+  config.patch.bias = !args.pre_norm;
+  config.tokens.class_token = args.class_token;
+  config.tokens.distillation_token = args.distilled;
+  config.tokens.num_registers = args.reg_tokens;
+  config.encoder.norm.eps = static_cast<float>(args.norm_eps);
+  config.encoder.norm_pre = args.pre_norm;
+  config.attention.qkv_bias = args.qkv_bias;
+  config.attention.proj_bias = config.mlp.bias = args.proj_bias;
+  config.attention.norm = args.scale_attn_inner;
+  config.encoder.parallel = args.parallel;
+  config.patch.embed_norm = args.embed_norm;
+  config.attention.qk_norm = args.qk_norm;
+  config.encoder.norm.kind = args.rms_norm ? NormKind::rms : NormKind::layer;
+  if (args.qk_norm) config.attention.qk_norm_kind = config.encoder.norm.kind;
+  if (args.parallel) config.mlp.bias = true;  // zeros stand for that of fc2 where there is none
+  config.encoder.layer_scale = args.layer_scale;
   set_position(args, config);
   set_mlp(args, config, source);
   set_head(args, config, source);

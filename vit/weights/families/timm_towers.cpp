@@ -78,21 +78,21 @@ void set_sizes(const SourceFiles& files, const Json& args, const TimmTower& towe
   const auto patch = files.find("patch_embed.proj.weight");
   const bool has_patch = patch != nullptr && patch->shape.size() == 4;
   c.embed_dim = find_tower_size(args, {"embed_dim"}, has_patch ? patch->shape[0] : tower.embed_dim);
-  c.patch_size = find_tower_size(args, {"patch_size"}, has_patch ? patch->shape[3] : (qwen3 ? 16u : 14u));
+  c.patch.size = find_tower_size(args, {"patch_size"}, has_patch ? patch->shape[3] : (qwen3 ? 16u : 14u));
   const std::size_t blocks = files.count_blocks("blocks.");
-  c.depth = find_tower_size(args, {"depth"}, blocks != 0 ? blocks : tower.depth);
-  c.num_heads = find_tower_size(args, {"num_heads"}, tower.num_heads);
-  c.mlp_dim = tower.mlp_dim;
+  c.encoder.depth = find_tower_size(args, {"depth"}, blocks != 0 ? blocks : tower.depth);
+  c.attention.num_heads = find_tower_size(args, {"num_heads"}, tower.num_heads);
+  c.mlp.dim = tower.mlp_dim;
   if (const auto ratio = args.find_double("mlp_ratio"))
-    c.mlp_dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) * *ratio);
+    c.mlp.dim = static_cast<std::size_t>(static_cast<double>(c.embed_dim) * *ratio);
   if (const auto fc2 = files.find("blocks.0.mlp.fc2.weight"); fc2 != nullptr && fc2->shape.size() == 2)
-    c.mlp_dim = fc2->shape[1];
-  VIT_CHECK(c.patch_size != 0, kWhere, files.config_name(), ": patch_size must not be 0");
-  c.image_height = c.image_width = qwen3 ? 768 : 546;
+    c.mlp.dim = fc2->shape[1];
+  VIT_CHECK(c.patch.size != 0, kWhere, files.config_name(), ": patch_size must not be 0");
+  c.image.height = c.image.width = qwen3 ? 768 : 546;
   if (const auto size = args.find("img_size")) {
     const GridSize edges = read_edges(*size);
-    c.image_height = edges.rows;
-    c.image_width = edges.columns;
+    c.image.height = edges.rows;
+    c.image.width = edges.columns;
   }
 }
 
@@ -106,12 +106,12 @@ void set_merger(const SourceFiles& files, const Json& args, const TimmTower& tow
     merger.out_dim = rows_in_file(files, {"merger.fc2.weight", "aligner.fc2.weight"}, tower.out_dim);
   merger.hidden_dim = qwen3 ? merger.cell_width(c.embed_dim) : merger.out_dim;
   merger.norm = qwen3 ? MergerNorm::token : MergerNorm::none;
-  merger.norm_eps = c.norm_eps;
+  merger.norm_eps = c.encoder.norm.eps;
   merger.pads = !qwen3;
   if (merger.pads || merger.size == 0 || merger.size > 64) return;
-  const std::size_t edge = merger.size * c.patch_size;  // the native image is one of whole cells
-  c.image_height = std::max(c.image_height / edge, std::size_t{1}) * edge;
-  c.image_width = std::max(c.image_width / edge, std::size_t{1}) * edge;
+  const std::size_t edge = merger.size * c.patch.size;  // the native image is one of whole cells
+  c.image.height = std::max(c.image.height / edge, std::size_t{1}) * edge;
+  c.image.width = std::max(c.image.width / edge, std::size_t{1}) * edge;
 }
 
 /// What timm makes of the encoder's tokens.
@@ -126,9 +126,9 @@ void set_pooling(const SourceFiles& files, const Json& args, std::string_view na
   VIT_CHECK(!merges, kWhere.with(ErrorKind::unsupported), files.config_name(), ": ", in_quotes(name),
             " pools visual tokens behind its merger, which is not implemented; its _enc variant gives them");
   c.merger = {};
-  c.pooling = pool.empty() || pool == "avg" ? Pooling::patch_mean : Pooling::none;
-  c.pooled_norm = c.pooling != Pooling::none;
-  c.num_classes = rows_of_tensor(files, "head.weight", Place::outside, 0);
+  c.head.pooling = pool.empty() || pool == "avg" ? Pooling::patch_mean : Pooling::none;
+  c.head.pooled_norm = c.head.pooling != Pooling::none;
+  c.head.num_classes = rows_of_tensor(files, "head.weight", Place::outside, 0);
 }
 
 }  // namespace
@@ -153,28 +153,28 @@ ModelConfig timm_tower_config(const SourceFiles& files, std::string_view name, c
   c.architecture = name;
   c.family = qwen3 ? "qwen-vl" : "deepseek-vit";
   c.library = "timm";
-  c.drops_remainder = true;  // by the stride of its convolution
-  c.class_token = false;
-  c.pooling = Pooling::none;
+  c.patch.drops_remainder = true;  // by the stride of its convolution
+  c.tokens.class_token = false;
+  c.head.pooling = Pooling::none;
   set_sizes(files, args, tower, c);
-  c.norm_eps = static_cast<float>(args.find_double("norm_eps").value_or(1e-6));
+  c.encoder.norm.eps = static_cast<float>(args.find_double("norm_eps").value_or(1e-6));
   PositionConfig& position = c.position;
   position.rope = RopeKind::axial;
   position.axis_order = AxisOrder::y_then_x;
   position.pairing = RopePairing::halves;
   position.theta = args.find_double("rope_temperature").value_or(10000.0);
   if (qwen3) {
-    c.token_norm = false;
-    c.activation = Activation::gelu_tanh;
+    c.encoder.token_norm = false;
+    c.mlp.activation = Activation::gelu_tanh;
     const std::size_t edge = find_tower_size(args, {"pos_embed_grid_size"}, 48);
     position.added = AddedTable::patches;
     position.added_grid = {edge, edge};
     position.resampling = TableResampling::bilinear_aligned;
   } else {
-    c.norm_kind = NormKind::rms;
-    c.mlp = MlpKind::gated;
-    c.activation = Activation::silu;
-    c.mlp_bias = false;
+    c.encoder.norm.kind = NormKind::rms;
+    c.mlp.kind = MlpKind::gated;
+    c.mlp.activation = Activation::silu;
+    c.mlp.bias = false;
   }
   set_merger(files, args, tower, c);
   set_pooling(files, args, without_tag(name), c);

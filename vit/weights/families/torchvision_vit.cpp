@@ -44,8 +44,8 @@ ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) 
   Layout layout = layout_of(files);
   Published model =
       read_published(files, architecture, stored_args(files, architecture, layout), "torchvision");
-  model.config.fixed_size = true;  // the original asserts its size
-  model.config.pooler = files.find("heads.pre_logits.weight") != nullptr;
+  model.config.image.fixed_size = true;  // the original asserts its size
+  model.config.head.pooler = files.find("heads.pre_logits.weight") != nullptr;
   return finish(files, architecture, std::move(model), std::move(layout), {});
 }
 

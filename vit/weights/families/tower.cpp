@@ -161,19 +161,19 @@ ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDe
     c.architecture = (*classes)[0].as_string();
   }
   c.embed_dim = find_tower_size(json, {"hidden_size"}, defaults.embed_dim);
-  c.depth = find_tower_size(json, {"num_hidden_layers", "depth"}, defaults.depth);
-  c.num_heads = find_tower_size(json, {"num_attention_heads", "num_heads"}, defaults.num_heads);
-  c.mlp_dim = find_tower_size(json, {"intermediate_size"}, defaults.mlp_dim);
-  c.patch_size = find_tower_size(json, {"patch_size"}, defaults.patch_size);
+  c.encoder.depth = find_tower_size(json, {"num_hidden_layers", "depth"}, defaults.depth);
+  c.attention.num_heads = find_tower_size(json, {"num_attention_heads", "num_heads"}, defaults.num_heads);
+  c.mlp.dim = find_tower_size(json, {"intermediate_size"}, defaults.mlp_dim);
+  c.patch.size = find_tower_size(json, {"patch_size"}, defaults.patch_size);
   VIT_CHECK(find_tower_size(json, {"in_channels", "num_channels", "in_chans"}, 3) == 3,
             kWhere.with(ErrorKind::unsupported), json.where(), ": the number of channels must be 3");
-  const std::size_t nominal = defaults.image_size != 0 ? defaults.image_size : 32 * c.patch_size;
-  c.image_height = c.image_width = find_tower_size(json, {"image_size"}, nominal);
-  c.norm_eps = static_cast<float>(defaults.norm_eps);
-  c.activation = read_hf_activation(json, defaults.activation);
-  c.class_token = false;
-  c.pooling = Pooling::none;
-  c.token_norm = false;
+  const std::size_t nominal = defaults.image_size != 0 ? defaults.image_size : 32 * c.patch.size;
+  c.image.height = c.image.width = find_tower_size(json, {"image_size"}, nominal);
+  c.encoder.norm.eps = static_cast<float>(defaults.norm_eps);
+  c.mlp.activation = read_hf_activation(json, defaults.activation);
+  c.tokens.class_token = false;
+  c.head.pooling = Pooling::none;
+  c.encoder.token_norm = false;
   return c;
 }
 
@@ -183,9 +183,9 @@ void fit_to_cells(const Json& json, ModelConfig& c) {
       c.merger.size, " x ", c.merger.size,
       " patches for a visual token (spatial_merge_size, merge_kernel_size or pooling_kernel_size); 1 to 64 "
       "are possible");
-  VIT_CHECK(c.patch_size != 0, kWhere.with(ErrorKind::format), json.where(), ".patch_size must not be 0");
-  const std::size_t edge = c.merger.size * c.patch_size;
-  c.image_height = c.image_width = std::max<std::size_t>(c.image_height / edge, 1) * edge;
+  VIT_CHECK(c.patch.size != 0, kWhere.with(ErrorKind::format), json.where(), ".patch_size must not be 0");
+  const std::size_t edge = c.merger.size * c.patch.size;
+  c.image.height = c.image.width = std::max<std::size_t>(c.image.height / edge, 1) * edge;
 }
 
 std::size_t rows_of_tensor(const SourceFiles& files, std::string_view name, Place place,

@@ -43,7 +43,7 @@ AnomalyOptions library_options(const AnomalyCommandOptions& options, const Model
                      .quantile = options.quantile,
                      .threads = options.common.session.threads};
   if (options.neighborhood % 2 == 0) fail_usage("--neighborhood must be odd");
-  const auto depth = static_cast<int>(model.config().depth);
+  const auto depth = static_cast<int>(model.config().encoder.depth);
   for (const int layer : options.layers) {
     if (layer < -depth || layer >= depth)
       fail_usage(

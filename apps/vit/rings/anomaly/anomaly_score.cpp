@@ -51,7 +51,7 @@ class Scoring : public ImageWork {
 
   std::optional<Request> load(ImageRun& run) override {
     const Model& model = *run.load();
-    patch_size_ = model.config().patch_size;
+    patch_size_ = model.config().patch.size;
     expand_videos(run.list(), options_.common.model_options.max_pixels);
     if (!options_.maps.empty()) prepare_maps(run.inputs());
     if (options_.shard) {

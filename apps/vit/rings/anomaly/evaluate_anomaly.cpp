@@ -170,7 +170,7 @@ class AnomalyScoring : public ImageWork {
       if (!set_.masks.empty()) {
         const Tensor<float> map =
             anomaly_map(result.distances, image.size, run.preprocessor().source_map(image.size),
-                        run.model().config().patch_size, kSigma);
+                        run.model().config().patch.size, kSigma);
         Tensor<std::uint8_t> mask;
         if (is_defective)
           mask = read_mask(set_.mask_of(run.inputs()[image.index], set_.kinds[image.index]), image.size);

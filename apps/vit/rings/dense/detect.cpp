@@ -137,8 +137,8 @@ std::optional<BoxClasses> load_box_classes(const DetectOptions& options, const M
     if (options.texts.are_given() || options.templates.are_given())
       fail_usage("--classes: this model has classes of its own; words go with OWL-ViT and OWLv2");
     ModelConfig classes;  // as labels know them
-    classes.num_classes = model.dense_config()->find(MapMeaning::box_classes)->channels - 1;
-    classes.labels = model.dense_config()->labels;
+    classes.head.num_classes = model.dense_config()->find(MapMeaning::box_classes)->channels - 1;
+    classes.head.labels = model.dense_config()->labels;
     return BoxClasses(model, Labels(classes, options.labels).names());
   }
   if (!options.texts.are_given())

@@ -256,12 +256,12 @@ class Segmentation {
     const MapOutput* const of_pixels = config.find(MapMeaning::classes);
     meaning_ = of_pixels != nullptr ? MapMeaning::classes : MapMeaning::masks;
     ModelConfig classes;  // as labels know them
-    classes.num_classes =
+    classes.head.num_classes =
         of_pixels != nullptr ? of_pixels->channels : config.find(MapMeaning::mask_classes)->channels - 1;
-    classes.labels = config.labels;
+    classes.head.labels = config.labels;
     labels_ = Labels(classes, options_.labels).names();
-    segments_ = options_of(options_, run_.model(), labels_, classes.num_classes);
-    palette_ = palette_of(options_.palette, classes.num_classes);
+    segments_ = options_of(options_, run_.model(), labels_, classes.head.num_classes);
+    palette_ = palette_of(options_.palette, classes.head.num_classes);
     run_.note("task", task_name(segments_.task));
     run_.note("thresholds", text(segments_.threshold, ",", segments_.mask_threshold, ",", segments_.overlap));
     std::string stuff;

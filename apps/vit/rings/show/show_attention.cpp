@@ -34,11 +34,11 @@ PatchMap Show::attention_map(std::size_t head, GridSize grid, std::span<const fl
 
 void Show::check_attention() const {
   const ModelConfig& config = run_.model().config();
-  if (!options_.pixel && !config.class_token)
+  if (!options_.pixel && !config.tokens.class_token)
     fail_usage("--query: this model has no class token; name a patch of the image: --query X,Y");
-  if (options_.heads == HeadChoice::one && options_.head >= config.num_heads) {
-    fail_usage("--head: the model has ", config.num_heads, " heads, 0 to ", config.num_heads - 1, ", found ",
-               options_.head);
+  if (options_.heads == HeadChoice::one && options_.head >= config.attention.num_heads) {
+    fail_usage("--head: the model has ", config.attention.num_heads, " heads, 0 to ",
+               config.attention.num_heads - 1, ", found ", options_.head);
   }
 }
 
@@ -48,7 +48,7 @@ std::string Show::attention_text() const {
   if (options_.rollout) return out + text(", blocks 0 to ", layer_);
   out += text(", block ", layer_);
   if (options_.heads == HeadChoice::mean)
-    out += text(", mean of ", run_.model().config().num_heads, " heads");
+    out += text(", mean of ", run_.model().config().attention.num_heads, " heads");
   if (options_.heads == HeadChoice::one) out += text(", head ", options_.head);
   return out;
 }
@@ -64,7 +64,7 @@ void Show::draw_attention() {
     const TensorView<const float> rows =
         outputs_[0][wanted(seen.layout)];  // (heads, T), or (T) for a rollout
     const std::size_t count = seen.layout.num_patches(),
-                      heads = options_.rollout ? 1 : run_.model().config().num_heads;
+                      heads = options_.rollout ? 1 : run_.model().config().attention.num_heads;
     std::vector<float> weights;  // (heads, h, w)
     for (std::size_t head = 0; head < heads; ++head) {
       const std::span<const float> row(rows.row(head), rows.num_columns());

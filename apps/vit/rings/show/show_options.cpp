@@ -115,7 +115,7 @@ void check_show_options(const ShowOptions& options) {
 }
 
 std::size_t resolve_layer(const ShowOptions& options, const ModelConfig& config) {
-  const auto depth = static_cast<long long>(config.depth);
+  const auto depth = static_cast<long long>(config.encoder.depth);
   const long long layer = options.layer < 0 ? options.layer + depth : options.layer;
   if (layer < 0 || layer >= depth)
     fail_usage("--layer: the model has ", depth, " blocks, 0 to ", depth - 1, " (or -1 to -", depth,

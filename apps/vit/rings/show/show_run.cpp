@@ -16,7 +16,7 @@ constexpr std::size_t kPageEdge = 512;      // of a panel, in pixels
 constexpr std::size_t kMaxPageEdge = 1600;  // of a picture of several panels
 
 OutputKey patch_output(std::size_t layer, const ModelConfig& config) {
-  if (layer + 1 == config.depth) return Output::tokens;
+  if (layer + 1 == config.encoder.depth) return Output::tokens;
   return {Output::block, layer};
 }
 

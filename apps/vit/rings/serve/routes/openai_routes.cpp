@@ -165,7 +165,7 @@ std::string model_json(const ServedModel& model) {
                    ", \"object\": \"model\", \"created\": ", facts.loaded_at,
                    ", \"owned_by\": \"vit\", \"modalities\": [", modalities,
                    "], \"embedding_dimensions\": ", facts.embedding_dim,
-                   ", \"classes\": ", facts.config.has_classes() ? facts.config.num_classes : 0,
+                   ", \"classes\": ", facts.config.has_classes() ? facts.config.head.num_classes : 0,
                    ", \"architecture\": ", json_string(facts.config.architecture),
                    ", \"fingerprint\": ", json_string(facts.run.fingerprint), "}");
 }

@@ -66,7 +66,7 @@ void answer_meta(Service& service, const std::shared_ptr<Call>& call) {
                                    ", \"architecture\": ", json_string(facts.config.architecture),
                                    ", \"family\": ", json_string(facts.config.family),
                                    ", \"projection_dim\": ", facts.embedding_dim,
-                                   ", \"image_size\": ", facts.config.image_height, "}")});
+                                   ", \"image_size\": ", facts.config.image.height, "}")});
 }
 
 constexpr Route kRoutes[]{

@@ -21,7 +21,7 @@ constexpr const char* kGone = "no client waits for it any more";
 
 /// What the class token attends to in the last block.
 OutputKey attention_key(const ModelConfig& config) {
-  return {Output::attention_query, config.depth - 1, 0};
+  return {Output::attention_query, config.encoder.depth - 1, 0};
 }
 
 Request request_of(Wanted wanted, bool by_texts, const ModelConfig& config) {
@@ -30,7 +30,7 @@ Request request_of(Wanted wanted, bool by_texts, const ModelConfig& config) {
     case Wanted::classes: return by_texts ? default_output(config) : Output::logits;
     case Wanted::look: {
       Request request{Output::patches};
-      if (config.class_token) request.add(attention_key(config));
+      if (config.tokens.class_token) request.add(attention_key(config));
       return request;
     }
   }
@@ -394,7 +394,7 @@ void Engine::take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outp
     const TensorView<const float> patches = outputs.patches();
     item.grid = outputs.grid();
     item.patches.assign(patches.data(), patches.data() + patches.num_elements());
-    if (config.class_token) item.attention = attention_to_patches(outputs, config);
+    if (config.tokens.class_token) item.attention = attention_to_patches(outputs, config);
     return;
   }
   if (work.classes) {

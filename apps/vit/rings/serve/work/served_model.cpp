@@ -73,22 +73,22 @@ ModelFacts LoadedModel::facts() const {
   const ModelConfig& config = model.config();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   ModelFacts out{.config = config,
-                 .embedding_dim = config.projection_dim,
+                 .embedding_dim = config.head.projection.dim,
                  .dimensions = listed_dimensions(model_path(common_)),
                  .labels = {},
                  .no_texts = no_texts_,
                  .no_images = {},
                  .run = {},
                  .loaded_at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
-  if (config.projection_dim == 0 && config.pooling != Pooling::none) {
+  if (config.head.projection.dim == 0 && config.head.pooling != Pooling::none) {
     // as long as the vector is: two tokens side by side, a pooler
     out.embedding_dim = config.pooled_dim();
   }
-  const std::string feature = config.projection_dim > 0 ? "projected" : "pooled";
+  const std::string feature = config.head.projection.dim > 0 ? "projected" : "pooled";
   out.run = run_model(common_, model, std::span(&feature, 1));
   if (config.has_classes()) {
     const Labels labels(config, {});
-    for (std::size_t i = 0; i < config.num_classes; ++i) out.labels.push_back(labels.name(i));
+    for (std::size_t i = 0; i < config.head.num_classes; ++i) out.labels.push_back(labels.name(i));
   }
   if (towers_.text && towers_.text->config().score) out.score_kind = towers_.text->config().score->kind;
   if (!model.has_preprocess_config()) {
