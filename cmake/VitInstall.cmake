@@ -19,6 +19,22 @@ set(vit_headers
     image/image.h image/preprocess.h
     position/config.h position/rope.h position/rope_scaling.h position/tables.h
     text/tokenizer.h)
+# Those of rings that are not built, and their includes in vit.h, are left out.
+set(vit_headers_dense dense.h boxes.h pose.h)
+set(vit_headers_anomaly anomaly.h)
+set(vit_headers_fit fit.h)
+file(READ "${PROJECT_SOURCE_DIR}/vit/vit.h" vit_all_headers)
+foreach(ring dense anomaly fit)
+  if(NOT ring IN_LIST VIT_RINGS)
+    foreach(header ${vit_headers_${ring}})
+      list(REMOVE_ITEM vit_headers ${header})
+      string(REPLACE "#include \"vit/${header}\"\n" "" vit_all_headers "${vit_all_headers}")
+    endforeach()
+  endif()
+endforeach()
+list(REMOVE_ITEM vit_headers vit.h)
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/vit.h" CONTENT "${vit_all_headers}" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/vit.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vit" COMPONENT development)
 foreach(header ${vit_headers})
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${PROJECT_SOURCE_DIR}/vit/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vit/${folder}"
@@ -27,6 +43,9 @@ endforeach()
 
 # A static library hands its own dependencies on to whoever links it; a shared one has them inside.
 get_target_property(vit_type vit TYPE)
+set(vit_library_rings ${VIT_RINGS})
+list(REMOVE_ITEM vit_library_rings index show serve)
+list(JOIN vit_library_rings " " vit_library_rings)
 set(VIT_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/vit")
 install(EXPORT vit-targets NAMESPACE vit:: DESTINATION "${VIT_CMAKE_DIR}" COMPONENT development)
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/vit-config.cmake.in" "${PROJECT_BINARY_DIR}/vit-config.cmake"

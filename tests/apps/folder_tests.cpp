@@ -73,7 +73,7 @@ TEST_CASE("apps: what programs leave in folders and archives is passed over and 
   CHECK(names == std::vector<std::string>{"b.jpg"});
 }
 
-TEST_CASE("apps: hidden folders are no labels") {
+TEST_CASE("apps: hidden folders are no labels" * doctest::test_suite("fit")) {
   const TestFolder folder;
   for (unsigned i = 0; i < 6; ++i) {
     write_picture(folder / ("in/cat/" + std::to_string(i) + ".ppm"), 24, 24, i);

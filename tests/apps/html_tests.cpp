@@ -214,7 +214,7 @@ TEST_CASE("html: prepared pixels have no thumbnail, and a page may be empty") {
   CHECK(data_of(read_text(folder / "none.html")).at("sections")[0].at("items").size() == 0);
 }
 
-TEST_CASE("html: search and duplicates show queries, groups and cosines") {
+TEST_CASE("html: search and duplicates show queries, groups and cosines" * doctest::test_suite("index")) {
   const TestFolder folder;
   for (unsigned i = 0; i < 4; ++i)
     write_picture(folder / ("in/" + std::to_string(i) + ".ppm"), 40 + 8 * i, 40, i / 2);
@@ -255,7 +255,8 @@ TEST_CASE("html: search and duplicates show queries, groups and cosines") {
   CHECK(contains(std::string(group[0].at("items")[0].at("note").as_string()), "best resolution"));
 }
 
-TEST_CASE("html: show writes its pictures into a page, with or without a file") {
+TEST_CASE("html: show writes its pictures into a page, with or without a file" *
+          doctest::test_suite("show")) {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 40, 50, 1);
   write_picture(folder / "b.ppm", 60, 40, 2);

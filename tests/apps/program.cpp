@@ -92,6 +92,11 @@ int wait_for(pid_t process, const std::string& out_path, const std::string& err_
 
 }  // namespace
 
+bool is_built(std::string_view ring) {
+  constexpr std::string_view kRings = "," VIT_TEST_RINGS ",";
+  return kRings.find("," + std::string(ring) + ",") != kRings.npos;
+}
+
 std::size_t RunResult::num_errors() const {
   return count_lines(err);
 }

@@ -11,6 +11,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/errors.h"
@@ -41,6 +42,9 @@ struct RunOptions {
   bool ignores_signal = false;               // started with `signal` ignored, as by nohup
   std::vector<std::string> wrapper{};        // a command that runs the program, whose command line follows
 };
+
+/// Whether the ring is part of this build: "dense", "index", ...
+bool is_built(std::string_view ring);
 
 /// Runs the program with stdout and stderr in files. Ends it, and fails the test, after two minutes.
 RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& options = {});

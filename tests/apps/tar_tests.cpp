@@ -86,12 +86,14 @@ TEST_CASE("apps: members of a tar give what the files give, in the order of the 
               .exit_code == 0);
     CHECK(embedded(folder / "files.npy") == embedded(folder / "tar.npy"));
   }
+  if (!is_built("show")) return;
   CHECK(run_vit(with_model("show", {folder / "shard.tar", "--what", "pca", "--data", folder / "x.npz"}))
             .exit_code == 0);
   CHECK(read_npz(folder / "x.npz").contains("values.3"));
 }
 
-TEST_CASE("apps: an index of members of a tar is complete until the archive changes") {
+TEST_CASE("apps: an index of members of a tar is complete until the archive changes" *
+          doctest::test_suite("index")) {
   if (!reads_archives()) return;
   const TestFolder folder;
   write_text(folder / "a.tar", tar({{"1.ppm", picture(30, 1)}, {"2.ppm", picture(31, 2)}}));

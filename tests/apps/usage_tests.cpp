@@ -199,7 +199,11 @@ TEST_CASE("apps: results in a folder, and pages, keep the files that are read") 
   const std::string bank = folder / "bank.safetensors", in = folder / "in",
                     model = golden_model("rope-axial");
   write_text(folder / "names.txt", "one\ntwo\n");
-  REQUIRE(run_vit({"anomaly", "fit", "--model", model, in, "-o", bank}).exit_code == 0);
+  if (is_built("anomaly")) {
+    REQUIRE(run_vit({"anomaly", "fit", "--model", model, in, "-o", bank}).exit_code == 0);
+  } else {
+    write_text(bank, "no bank");
+  }
   const auto files = [&] {
     std::string all;
     for (const char* name : {"in/a.png", "in/b.png", "names.txt", "bank.safetensors"})
@@ -219,6 +223,8 @@ TEST_CASE("apps: results in a folder, and pages, keep the files that are read") 
        folder / "names.txt"}};
   for (std::vector<std::string> command : commands) {
     CAPTURE(command.front());
+    if (command.front() != "classify" && !is_built(command.front() == "depth" ? "dense" : command.front()))
+      continue;
     command.push_back(in);
     const RunResult result = run_vit(command);
     CAPTURE(result.err);

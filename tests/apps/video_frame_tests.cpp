@@ -78,7 +78,8 @@ std::string model(const char* name) {
 
 }  // namespace
 
-TEST_CASE("video: frames are inputs, in a run, in its parts, and after what is broken") {
+TEST_CASE("video: frames are inputs, in a run, in its parts, and after what is broken" *
+          doctest::test_suite("dense")) {
   const TestFolder folder;
   const std::string clip = film(folder), bird = (data_path("images") / "bird_robin.jpg").string();
   write_text(folder / "in/broken.avi", "no film");
@@ -133,7 +134,7 @@ TEST_CASE("video: frames in any order are those of the film") {
   CHECK_THROWS_AS(app::VideoFrames(folder / "none.avi", 400 * 400), Error);
 }
 
-TEST_CASE("video: segments, boxes and poses of frames, and their pages") {
+TEST_CASE("video: segments, boxes and poses of frames, and their pages" * doctest::test_suite("dense")) {
   const TestFolder folder;
   const std::string clip = film(folder);
   const std::string boxes = folder / "boxes.jsonl";

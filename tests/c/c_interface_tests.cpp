@@ -281,7 +281,7 @@ TEST_CASE("C interface: a rope table of options is that of build_axial_table") {
   vit_rope_table_free(table);
 }
 
-TEST_CASE("c: segments of all tasks") {
+TEST_CASE("c: segments of all tasks" * doctest::test_suite("dense")) {
   const std::string path = test::data_path("golden/dense/hf-eomt").string();
   const ModelHandle model = load(path);
   const SessionHandle session = session_of(model);

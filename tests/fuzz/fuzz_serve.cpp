@@ -9,8 +9,6 @@
 #include "apps/vit/rings/serve/routes/api_error.h"
 #include "apps/vit/rings/serve/routes/immich_entries.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
-#include "apps/vit/rings/serve/routes/openai_inputs.h"
-#include "apps/vit/rings/serve/routes/weaviate_inputs.h"
 
 namespace vit::fuzz {
 namespace {

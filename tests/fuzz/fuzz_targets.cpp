@@ -78,6 +78,8 @@ std::span<const Target> targets() {
       {"texts", run_texts, texts_seeds, kLineStructure},
       {"boxes", run_boxes, boxes_seeds, kLineStructure},
       {"run_facts", run_run_facts, run_facts_seeds},
+#endif
+#ifdef VIT_FUZZ_SERVE
       {"base64", run_base64, base64_seeds},
       {"form", run_form, form_seeds},
       {"http_head", run_http_head, http_head_seeds},

@@ -13,7 +13,6 @@
 #include "vit/image/convert.h"
 #include "vit/image/tiff_layout.h"
 #include "vit/image/tiff_samples.h"
-#include "vit/image/tiff_stream.h"
 
 namespace vit::internal::codecs {
 

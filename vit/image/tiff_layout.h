@@ -1,14 +1,35 @@
-// The sample layout from the tags of a TIFF.
+// A TIFF in memory for libtiff (tiff_stream.cpp), and the sample layout from its tags (tiff_layout.cpp).
 #pragma once
 
 #include <tiffio.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {
+
+/// The file for libtiff, and its last message.
+struct TiffStream {
+  std::span<const std::uint8_t> bytes;
+  std::uint64_t position = 0;
+  char message[256] = "unreadable";
+  bool lost_palette = false;
+};
+
+struct TiffClose {
+  void operator()(TIFF* tiff) const { TIFFClose(tiff); }
+  void operator()(TIFFOpenOptions* options) const { TIFFOpenOptionsFree(options); }
+};
+using TiffPointer = std::unique_ptr<TIFF, TiffClose>;
+
+/// Reads the first directory. Throws Error if libtiff finds none.
+TiffPointer open_tiff_stream(const Source& source, TiffStream& stream);
+
+[[noreturn]] void refuse_data(const Source& source, const TiffStream& stream);
 
 /// The tags that define the meaning of samples.
 struct TiffLayout {

@@ -1,4 +1,4 @@
-#include "vit/image/tiff_stream.h"
+#include "vit/image/tiff_layout.h"
 
 #include <algorithm>
 #include <cstdarg>

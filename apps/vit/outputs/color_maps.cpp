@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "apps/vit/ground/usage_error.h"
-#include "apps/vit/outputs/opencv_colors.h"
 
 namespace vit::app {
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,10 @@ using ColorMap = std::array<Color, 256>;
 ColorMap color_map(std::string_view name);
 /// The known names, without reversed ones.
 std::vector<std::string> color_map_names();
+
+/// OpenCV's color maps by matplotlib's names; none in a build without it.
+std::vector<std::string> opencv_color_map_names();
+std::optional<ColorMap> opencv_color_map(std::string_view name);
 
 /// The palettes of class maps: "voc" (21 classes or more, from the bits of the index) and "ade20k" (150). A
 /// further class has the color of VOC's rule.

@@ -1,4 +1,4 @@
-#include "apps/vit/outputs/opencv_colors.h"
+#include "apps/vit/outputs/color_maps.h"
 
 namespace vit::app {
 

@@ -1,6 +1,6 @@
 #include <opencv2/imgproc.hpp>
 
-#include "apps/vit/outputs/opencv_colors.h"
+#include "apps/vit/outputs/color_maps.h"
 
 namespace vit::app {
 namespace {

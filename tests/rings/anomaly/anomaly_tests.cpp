@@ -13,6 +13,8 @@
 #include "tests/support/shared_data.h"
 #include "vit/session.h"
 
+TEST_SUITE_BEGIN("anomaly");
+
 namespace vit {
 namespace {
 

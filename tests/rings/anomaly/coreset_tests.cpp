@@ -10,6 +10,8 @@
 #include "tests/support/errors.h"
 #include "tests/support/unit_rows.h"
 
+TEST_SUITE_BEGIN("anomaly");
+
 namespace vit::internal {
 namespace {
 

@@ -14,6 +14,8 @@
 #include "vit/kernels/kernels.h"
 #include "vit/rings/anomaly/group_search.h"
 
+TEST_SUITE_BEGIN("anomaly");
+
 namespace vit::internal {
 namespace {
 

@@ -20,6 +20,8 @@
 #include "vit/io/safetensors.h"
 #include "vit/pose.h"
 
+TEST_SUITE_BEGIN("dense");
+
 namespace vit {
 using namespace internal;
 namespace {

@@ -14,6 +14,8 @@
 #include "vit/io/safetensors.h"
 #include "vit/rings/dense/map_metrics.h"
 
+TEST_SUITE_BEGIN("dense");
+
 namespace vit {
 using namespace internal;
 namespace {

@@ -19,6 +19,8 @@
 #include "vit/dense.h"
 #include "vit/io/safetensors.h"
 
+TEST_SUITE_BEGIN("dense");
+
 namespace vit {
 using namespace internal;
 namespace {

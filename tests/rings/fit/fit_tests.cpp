@@ -22,6 +22,8 @@
 #include "vit/rings/fit/memory.h"
 #include "vit/rings/fit/standardize.h"
 
+TEST_SUITE_BEGIN("fit");
+
 namespace vit {
 
 using namespace internal;

@@ -16,7 +16,6 @@
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/dense_run.h"
 #include "apps/vit/rings/dense/draw_shapes.h"
-#include "apps/vit/rings/dense/draw_text.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"

@@ -1,4 +1,3 @@
-#include "apps/vit/rings/dense/draw_keypoints.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "apps/vit/rings/dense/draw_text.h"
+#include "apps/vit/rings/dense/draw_shapes.h"
 
 namespace vit::app {
 

@@ -1,4 +1,3 @@
-#include "apps/vit/rings/dense/draw_text.h"
 
 #include <algorithm>
 #include <opencv2/imgproc.hpp>

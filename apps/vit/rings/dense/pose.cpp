@@ -23,7 +23,6 @@
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/boxes_file.h"
 #include "apps/vit/rings/dense/dense_run.h"
-#include "apps/vit/rings/dense/draw_keypoints.h"
 #include "apps/vit/rings/dense/draw_shapes.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/image/warp_box.h"

@@ -1,4 +1,4 @@
-#include "apps/vit/rings/index/index_seal.h"
+#include "apps/vit/rings/index/index_folder.h"
 
 #include <fcntl.h>
 #include <openssl/crypto.h>

@@ -9,6 +9,8 @@
 #include "vit/anomaly.h"
 #include "vit/io/json.h"
 
+TEST_SUITE_BEGIN("anomaly");
+
 using namespace vit;
 using namespace vit::internal;
 using namespace vit::test;

@@ -16,6 +16,8 @@
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"
 
+TEST_SUITE_BEGIN("dense");
+
 using namespace vit;
 using namespace vit::internal;
 using namespace vit::test;

@@ -12,6 +12,8 @@
 #include "vit/io/json.h"
 #include "vit/session.h"
 
+TEST_SUITE_BEGIN("fit");
+
 using namespace vit;
 using namespace vit::internal;
 using namespace vit::test;

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "apps/vit/inputs/npy.h"
-#include "apps/vit/rings/index/index_seal.h"
+#include "apps/vit/rings/index/index_folder.h"
 #include "apps/vit/rings/index/scan.h"
 #include "apps/vit/rings/index/stored_vectors.h"
 #include "apps/vit/rings/index/vector_index.h"
@@ -25,6 +25,8 @@
 #include "vit/io/json.h"
 #include "vit/io/source_file.h"
 #include "vit/outputs.h"
+
+TEST_SUITE_BEGIN("index");
 
 using namespace vit;
 using namespace vit::internal;

@@ -12,6 +12,8 @@
 #include "tests/support/files.h"
 #include "vit/io/source_file.h"
 
+TEST_SUITE_BEGIN("index");
+
 using namespace vit;
 using namespace vit::test;
 

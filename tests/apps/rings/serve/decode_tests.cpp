@@ -13,6 +13,8 @@
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 
+TEST_SUITE_BEGIN("serve");
+
 using namespace vit;
 using namespace vit::app;
 using namespace vit::test;

@@ -16,6 +16,8 @@
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 
+TEST_SUITE_BEGIN("serve");
+
 using namespace vit;
 using namespace vit::test;
 

@@ -14,7 +14,6 @@
 #include "apps/vit/rings/serve/http/multipart.h"
 #include "apps/vit/rings/serve/routes/api_error.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
-#include "apps/vit/rings/serve/routes/openai_inputs.h"
 #include "apps/vit/rings/serve/routes/request_log.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "apps/vit/rings/serve/work/decode_worker.h"
@@ -22,6 +21,8 @@
 #include "apps/vit/rings/serve/work/served_model.h"
 #include "tests/apps/program.h"
 #include "tests/support/files.h"
+
+TEST_SUITE_BEGIN("serve");
 
 using namespace vit;
 using namespace vit::app;

@@ -12,6 +12,8 @@
 #include "vit/image/image.h"
 #include "vit/session.h"
 
+TEST_SUITE_BEGIN("show");
+
 using namespace vit;
 using namespace vit::test;
 

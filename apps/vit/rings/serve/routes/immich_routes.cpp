@@ -5,7 +5,6 @@
 #include "apps/vit/rings/serve/http/multipart.h"
 #include "apps/vit/rings/serve/routes/immich_entries.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
-#include "apps/vit/rings/serve/routes/page.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
 #include "vit/outputs.h"

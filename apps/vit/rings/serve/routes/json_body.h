@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/vit/rings/serve/work/engine.h"
 #include "vit/io/json.h"
@@ -29,6 +30,27 @@ std::optional<std::size_t> find_count(const internal::Json& body, std::string_vi
 /// for a URL, since none is fetched.
 WorkItem image_item(std::string_view text, const std::string& param);
 WorkItem text_item(std::string_view text);
+
+/// What a string of `input` is.
+enum class StringMeaning { text, image };
+
+/// The inputs of a request of OpenAI's clients, in their order:
+///   {"input": "..." | ["...", ...], "modality": "image" | "text"}    strings, `strings` without `modality`
+///   {"input": [{"image": DATA_URI_OR_BASE64} | {"text": ...}, ...]}
+///   {"messages": [{"role": ..., "content": "..." | [{"type": "image_url", "image_url": {"url": ...}} |
+///                                                   {"type": "text", "text": ...}]}]}       one image or
+///                                                   text
+/// Throws ApiError (400) that names the place.
+std::vector<WorkItem> read_openai_inputs(const internal::Json& body, StringMeaning strings);
+
+/// `candidate_labels`, each with a name of its own, and `template`, each with {}: a string or a list of
+/// strings. Nothing if there are no labels. Throws ApiError (400) that names the member.
+std::optional<ClassTexts> read_class_texts(const internal::Json& body);
+
+/// Of Weaviate's module: {"texts": [...], "images": [BASE64, ...]}, each of which may be missing or null: the
+/// texts and then the images, added to `items`. Returns the number of texts. Throws ApiError (400) that names
+/// the place.
+std::size_t read_weaviate_inputs(const internal::Json& body, std::vector<WorkItem>& items);
 
 /// Appends [0.1,-2.0,...]; every number reads back as it is.
 void append_json_vector(std::string& out, std::span<const float> values);

@@ -1,4 +1,3 @@
-#include "apps/vit/rings/serve/routes/openai_inputs.h"
 
 #include <optional>
 #include <set>

@@ -6,7 +6,6 @@
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/rings/serve/http/base64.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
-#include "apps/vit/rings/serve/routes/openai_inputs.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
 #include "vit/outputs.h"

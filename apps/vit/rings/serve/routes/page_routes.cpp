@@ -6,7 +6,6 @@
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/rings/serve/http/http_head.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
-#include "apps/vit/rings/serve/routes/page.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/analysis/features.h"
 #include "vit/base/check.h"

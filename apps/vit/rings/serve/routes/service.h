@@ -52,6 +52,13 @@ std::span<const Route> immich_routes();
 std::span<const Route> weaviate_routes();
 std::span<const Route> page_routes();
 
+/// The page for a browser.
+void answer_page(Service& service, const std::shared_ptr<Call>& call);
+// page.html, page.css and page.js of this folder, which the build embeds
+extern const std::string_view kServePageFrame;
+extern const std::string_view kServePageStyle;
+extern const std::string_view kServePageScript;
+
 struct ServiceOptions {
   std::string api_key;                                     // "": none is asked for
   std::size_t max_requests = 256;                          // admitted at a time

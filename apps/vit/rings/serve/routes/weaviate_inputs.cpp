@@ -1,4 +1,3 @@
-#include "apps/vit/rings/serve/routes/weaviate_inputs.h"
 
 #include <optional>
 #include <string>

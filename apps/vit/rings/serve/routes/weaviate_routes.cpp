@@ -2,7 +2,6 @@
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/service.h"
-#include "apps/vit/rings/serve/routes/weaviate_inputs.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
