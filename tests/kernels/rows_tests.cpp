@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/activations.h"
@@ -213,18 +214,24 @@ TEST_CASE("kernels: layer_norm survives a large common offset") {
 }
 
 TEST_CASE("kernels: rotation agrees with the reference") {
+  constexpr std::pair<RopePairing, RopeAngles> kRotations[] = {
+      {RopePairing::neighbors, RopeAngles::per_pair},
+      {RopePairing::halves, RopeAngles::per_pair},
+      {RopePairing::neighbors, RopeAngles::per_channel},
+      {RopePairing::halves, RopeAngles::per_channel}};
   const KernelTable& reference = find_kernels("reference");
   test::Rng rng(6);
   for (const std::size_t columns : {2, 4, 6, 16, 22, 24, 64, 72, 80, 88, 96, 112, 128}) {
     const std::size_t tokens = 11;
     const std::vector<float> in = rng.numbers(tokens * columns);
-    const std::vector<float> cos = rng.numbers((tokens - 2) * columns / 2);
-    const std::vector<float> sin = rng.numbers((tokens - 2) * columns / 2);
+    const std::vector<float> cos = rng.numbers((tokens - 2) * columns);
+    const std::vector<float> sin = rng.numbers((tokens - 2) * columns);
     for (const KernelTable* table : available_kernels()) {
-      for (const RopePairing pairing : {RopePairing::neighbors, RopePairing::halves}) {
+      for (const auto& [pairing, angles] : kRotations) {
         CAPTURE(table->name);
         CAPTURE(columns);
-        const Rotation rotation{.cos = cos.data(), .sin = sin.data(), .num_prefix = 2, .pairing = pairing};
+        const Rotation rotation{
+            .cos = cos.data(), .sin = sin.data(), .num_prefix = 2, .pairing = pairing, .angles = angles};
         const TensorView<const float> rows(in.data(), {tokens, columns});
         const std::vector<float> out = test::rotated_rows(*table, rows, rotation);
         const std::vector<float> expected = test::rotated_rows(reference, rows, rotation);

@@ -181,6 +181,65 @@ TEST_CASE("position: mixed factors rotate every head by both axes at once") {
   CHECK_THROWS_AS(mixed_angles(coords, frequencies, 3), Error);
 }
 
+TEST_CASE("position: with an angle per channel a table counts angles") {
+  test::Rng random(8);
+  constexpr std::size_t kHeads = 2, kPatches = 3, kDim = 6;
+  const Tensor<double> angles = random.tensor<double>(Shape{kHeads, kPatches, kDim}, -3.0, 3.0);
+  for (const RopePairing pairing : kPairings) {
+    const RopeTable<double> table(angles, pairing, RopeAngles::per_channel);
+    CHECK(table.num_angles() == kDim);
+    CHECK(table.num_pairs() == kDim / 2);
+    CHECK(table.factors().num_angles() == kDim);
+    CHECK(table.factors().head_stride == kPatches * kDim);
+    Tensor<double> x = random.tensor<double>(Shape{1, 1 + kPatches, kHeads, kDim}), y(x.shape());
+    std::copy(x.flat().begin(), x.flat().end(), y.flat().begin());
+    rotate(y, table, 1);
+    const bool halves = pairing == RopePairing::halves;
+    for (std::size_t patch = 0; patch < kPatches; ++patch) {
+      for (std::size_t head = 0; head < kHeads; ++head) {
+        const double* const from = x.view().row((1 + patch) * kHeads + head);
+        const double* const to = y.view().row((1 + patch) * kHeads + head);
+        for (std::size_t j = 0; j < kDim / 2; ++j) {
+          const std::size_t p = halves ? j : 2 * j, q = halves ? j + kDim / 2 : 2 * j + 1;
+          const auto angle = [&](std::size_t channel) {
+            return angles.data()[(head * kPatches + patch) * kDim + channel];
+          };
+          CHECK(table.factor(patch, p, head) == std::complex(std::cos(angle(p)), std::sin(angle(p))));
+          CHECK(to[p] == from[p] * std::cos(angle(p)) - from[q] * std::sin(angle(p)));
+          CHECK(to[q] == from[q] * std::cos(angle(q)) + from[p] * std::sin(angle(q)));
+        }
+      }
+    }
+  }
+  CHECK_ERROR(ErrorKind::argument, ("5 channels"),
+              RopeTable<float>(Tensor<double>(Shape{2, 5}), RopePairing::neighbors, RopeAngles::per_channel));
+}
+
+TEST_CASE("position: every kind of encoding is vectors of frequencies") {
+  const GridCoords coords = grid_coords({2, 3}, {.offset = 0.5});
+  const RopeFrequencies x({1.0, 0.25}), y({2.0, 0.5});
+  const FrequencyVectors axial = FrequencyVectors::axial(x, y, AxisOrder::y_then_x);
+  const std::vector<FrequencyVector> expected{{.y = 2.0}, {.y = 0.5}, {.x = 1.0}, {.x = 0.25}};
+  CHECK(std::ranges::equal(axial.of(0, 0), expected));
+  const Tensor<double> by_vectors = rope_angles(coords, axial);
+  const Tensor<double> by_axes = axial_angles(coords, x, y, AxisOrder::y_then_x);
+  CHECK(by_vectors.shape() == Shape{6, 4});
+  CHECK(std::ranges::equal(by_vectors.flat(), by_axes.flat()));
+  CHECK(by_vectors.data()[5 * 4] == 1.5 * 2.0);
+  CHECK(by_vectors.data()[5 * 4 + 2] == 2.5 * 1.0);
+
+  const FrequencyVectors volume = FrequencyVectors::volume(RopeFrequencies({1.0, 0.1}), 13);
+  const GridCoords clip = clip_coords(2, {2, 3});
+  const Tensor<double> of_clip = rope_angles(clip, volume);
+  REQUIRE(of_clip.shape() == Shape{12, 13});
+  const double* const last = of_clip.view().row(11);  // frame 1, row 1, column 2
+  const std::vector<double> of_channels{1, 0.1, 1, 0.1, 1, 0.1, 1, 0.1, 2, 0.2, 2, 0.2, 0};
+  CHECK(std::equal(of_channels.begin(), of_channels.end(), last));
+  CHECK_THROWS_AS(FrequencyVectors::volume(RopeFrequencies({1.0, 0.1}), 11), Error);
+  CHECK_THROWS_AS(FrequencyVectors(2, 2, {{.x = 1.0}}), Error);
+  CHECK_THROWS_AS(axial.of(1, 0), Error);
+}
+
 TEST_CASE("position: float factors are the doubles rounded once") {
   const GridCoords coords = grid_coords({5, 6});
   const auto in_double = build_axial_table<double>(coords, frequencies_of(32));

@@ -53,16 +53,20 @@ constexpr const char* to_string(Precision precision) {
 
 /// Which two channels of a head an angle rotates.
 enum class RopePairing {
-  neighbors,  // (2i, 2i + 1)
-  halves,     // (i, i + d / 2)
-  /// (2i, 2i + 1), each with a separate angle: not a rotation, but the published code of V-JEPA 2.
-  neighbors_apart,
+  neighbors,               // (2i, 2i + 1)
+  halves,                  // (i, i + d / 2)
   neighbours = neighbors,  // its name up to 0.2
 };
 
+/// How many angles a pair of channels has.
+enum class RopeAngles {
+  per_pair,     // one: a rotation
+  per_channel,  // one for each of its two channels: not a rotation, but the published code of V-JEPA 2
+};
+
 /// Angles of a head of d channels.
-constexpr unsigned long num_angles(RopePairing pairing, unsigned long head_dim) {
-  return pairing == RopePairing::neighbors_apart ? head_dim : head_dim / 2;
+constexpr unsigned long num_angles(RopeAngles angles, unsigned long head_dim) {
+  return angles == RopeAngles::per_channel ? head_dim : head_dim / 2;
 }
 
 }  // namespace vit

@@ -54,9 +54,6 @@ void validate_position(const ModelConfig& c) {
             ", patch_size ", c.patch.size, ")");
   VIT_CHECK(!p.rope_scaling || (p.rope != RopeKind::volume && !p.per_window), kWhere,
             "RoPE scaling is requested, but this model takes images of one size");
-  const bool is_apart = p.pairing == RopePairing::neighbors_apart;
-  VIT_CHECK(is_apart == (p.rope == RopeKind::volume), kWhere,
-            "three axes require pairs whose channels rotate separately, and vice versa");
   VIT_CHECK(p.rope != RopeKind::volume || (c.image.fixed_size && c.head_width() >= 6), kWhere,
             "three axes need images of one size and heads of at least 6 channels");
   const std::size_t multiple = p.rope == RopeKind::axial ? 4 : 2;

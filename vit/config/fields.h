@@ -55,7 +55,7 @@ template <> struct EnumNames<TokenStage> {
   static constexpr std::string_view values[] = {"encoder", "reduced", "merged"};
 };
 template <> struct EnumNames<RopePairing> {
-  static constexpr std::string_view values[] = {"neighbors", "halves", "neighbors_apart"};
+  static constexpr std::string_view values[] = {"neighbors", "halves"};
 };
 template <> struct EnumNames<MlpKind> {
   static constexpr std::string_view values[] = {"plain", "gated"};

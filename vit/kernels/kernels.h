@@ -116,13 +116,14 @@ struct LayerNormArgs {
 };
 
 /// Factors of a rotary embedding for one head. Angle j of a token rotates the pair defined by `pairing`:
-/// x_p' = x_p cos - x_q sin,  x_q' = x_q cos + x_p sin. If channels rotate separately, there are d angles,
-/// and x_p' uses that of p, x_q' that of q. Null pointers: nothing is rotated.
+/// x_p' = x_p cos - x_q sin,  x_q' = x_q cos + x_p sin. With an angle per channel there are d angles, and
+/// x_p' uses that of p, x_q' that of q. Null pointers: nothing is rotated.
 struct Rotation {
-  const float* cos = nullptr;  // (tokens - num_prefix, d / 2), contiguous
+  const float* cos = nullptr;  // (tokens - num_prefix, num_angles), contiguous
   const float* sin = nullptr;
   std::size_t num_prefix = 0;  // leading tokens that are not rotated
   RopePairing pairing = RopePairing::neighbors;
+  RopeAngles angles = RopeAngles::per_pair;
 };
 
 /// Keys and values of one head of one image, of which the tokens [first_token, last_token) are packed.

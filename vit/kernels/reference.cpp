@@ -154,15 +154,15 @@ void rotate_token(const float* in, std::size_t token, std::size_t head_dim, cons
     return;
   }
   const std::size_t pairs = head_dim / 2;
-  const std::size_t angles = num_angles(rotation.pairing, head_dim);
+  const std::size_t angles = num_angles(rotation.angles, head_dim);
   const float* const cos = rotation.cos + (token - rotation.num_prefix) * angles;
   const float* const sin = rotation.sin + (token - rotation.num_prefix) * angles;
   for (std::size_t j = 0; j < pairs; ++j) {
-    const bool neighbors = rotation.pairing != RopePairing::halves;
-    const bool apart = rotation.pairing == RopePairing::neighbors_apart;
-    const std::size_t of_p = apart ? 2 * j : j, of_q = apart ? 2 * j + 1 : j;
+    const bool neighbors = rotation.pairing == RopePairing::neighbors;
+    const bool per_pair = rotation.angles == RopeAngles::per_pair;
     const std::size_t p = neighbors ? 2 * j : j;
     const std::size_t q = neighbors ? 2 * j + 1 : j + pairs;
+    const std::size_t of_p = per_pair ? j : p, of_q = per_pair ? j : q;
     const double x = in[p];
     const double y = in[q];
     out[p] = static_cast<float>(x * cos[of_p] - y * sin[of_p]);

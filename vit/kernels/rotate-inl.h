@@ -69,12 +69,14 @@ HWY_INLINE void rotate_neighbors(const float* in, size_t pairs, const float* cos
   for (size_t i = 0; i < 2 * rest; ++i) out[2 * j + i] = lanes[i];
 }
 
-/// Like rotate_neighbors, with an angle per channel.
-HWY_INLINE void turn_apart(const float* in, size_t pairs, const float* cos, const float* sin, float* out) {
+/// With an angle per channel; the channels of pair j are step * j and step * j + partner.
+HWY_INLINE void rotate_channels(const float* in, size_t pairs, size_t step, size_t partner, const float* cos,
+                                const float* sin, float* out) {
   for (size_t j = 0; j < pairs; ++j) {
-    const float p = in[2 * j], q = in[2 * j + 1];
-    out[2 * j] = p * cos[2 * j] - q * sin[2 * j];
-    out[2 * j + 1] = q * cos[2 * j + 1] + p * sin[2 * j + 1];
+    const size_t at_p = step * j, at_q = step * j + partner;
+    const float p = in[at_p], q = in[at_q];
+    out[at_p] = p * cos[at_p] - q * sin[at_p];
+    out[at_q] = q * cos[at_q] + p * sin[at_q];
   }
 }
 
@@ -86,12 +88,13 @@ HWY_INLINE void rotate_token(const float* in, size_t token, size_t head_dim, con
     return;
   }
   const size_t pairs = head_dim / 2;
-  const size_t angles = num_angles(rotation.pairing, head_dim);
+  const size_t angles = num_angles(rotation.angles, head_dim);
   const float* const cos = rotation.cos + (token - rotation.num_prefix) * angles;
   const float* const sin = rotation.sin + (token - rotation.num_prefix) * angles;
-  if (rotation.pairing == RopePairing::neighbors_apart) {
-    turn_apart(in, pairs, cos, sin, out);
-  } else if (rotation.pairing == RopePairing::halves) {
+  const bool halves = rotation.pairing == RopePairing::halves;
+  if (rotation.angles == RopeAngles::per_channel) {
+    rotate_channels(in, pairs, halves ? 1 : 2, halves ? pairs : 1, cos, sin, out);
+  } else if (halves) {
     rotate_halves(in, pairs, cos, sin, out);
   } else {
     rotate_neighbors(in, pairs, cos, sin, out);

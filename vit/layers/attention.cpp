@@ -202,7 +202,8 @@ class AttentionPass {
     return {.cos = rope.cos + first,
             .sin = rope.sin + first,
             .num_prefix = input_.num_prefix - prefix_before,
-            .pairing = rope.pairing};
+            .pairing = rope.pairing,
+            .angles = rope.angles};
   }
 
   /// The key-value head of a query head.

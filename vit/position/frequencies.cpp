@@ -1,10 +1,11 @@
-#include "vit/position/rope.h"
+#include "vit/position/frequencies.h"
 
 #include <cmath>
 #include <numbers>
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/checked.h"
 
 namespace vit::position {
 namespace {
@@ -50,6 +51,13 @@ std::size_t num_frequencies_1d(std::size_t head_dim) {
   VIT_CHECK(head_dim > 0 && head_dim % 2 == 0, "num_frequencies_1d",
             "channel pairs need an even head width, got ", head_dim);
   return head_dim / 2;
+}
+
+std::size_t num_volume_frequencies(std::size_t head_dim) {
+  const std::size_t count = head_dim / 3 / 2;
+  VIT_CHECK(count > 0, "num_volume_frequencies", "heads of ", head_dim,
+            " channels, three axes of channel pairs need at least 6");
+  return count;
 }
 
 RopeFrequencies::RopeFrequencies(std::vector<double> frequencies) : frequencies_(std::move(frequencies)) {
@@ -120,6 +128,74 @@ std::span<const double> MixedFrequencies::axis(std::size_t axis, std::size_t lay
   VIT_CHECK(layer < depth_ && head < num_heads_, "MixedFrequencies", "layer ", layer, ", head ", head, " of ",
             depth_, " layers with ", num_heads_, " heads");
   return {values_.data() + ((axis * depth_ + layer) * num_heads_ + head) * num_pairs_, num_pairs_};
+}
+
+FrequencyVectors::FrequencyVectors(std::vector<FrequencyVector> vectors)
+    : num_angles_(vectors.size()), vectors_(std::move(vectors)) {
+  check();
+}
+
+FrequencyVectors::FrequencyVectors(std::size_t num_layers, std::size_t num_heads,
+                                   std::vector<FrequencyVector> vectors)
+    : num_layers_(num_layers), num_heads_(num_heads), vectors_(std::move(vectors)) {
+  const std::size_t rows = checked_mul(num_layers, num_heads, "FrequencyVectors");
+  VIT_CHECK(rows > 0 && vectors_.size() % rows == 0, "FrequencyVectors", vectors_.size(), " vectors for ",
+            num_layers, " layers of ", num_heads, " heads");
+  num_angles_ = vectors_.size() / rows;
+  check();
+}
+
+void FrequencyVectors::check() const {
+  VIT_CHECK(num_angles_ > 0, "FrequencyVectors", "at least one angle is needed");
+  for (std::size_t i = 0; i < vectors_.size(); ++i) {
+    const FrequencyVector& w = vectors_[i];
+    VIT_CHECK(std::isfinite(w.x) && std::isfinite(w.y) && std::isfinite(w.t), "FrequencyVectors", "vector ",
+              i, " is (", w.x, ", ", w.y, ", ", w.t, "), expected finite numbers");
+  }
+}
+
+FrequencyVectors FrequencyVectors::axial(const RopeFrequencies& x, const RopeFrequencies& y,
+                                         AxisOrder order) {
+  VIT_CHECK(x.size() == y.size(), "axial_angles", x.size(), " frequencies of x and ", y.size(), " of y");
+  std::vector<FrequencyVector> of_x, of_y;
+  for (const double f : x.values()) of_x.push_back({.x = f});
+  for (const double f : y.values()) of_y.push_back({.y = f});
+  std::vector<FrequencyVector>& first = order == AxisOrder::x_then_y ? of_x : of_y;
+  const std::vector<FrequencyVector>& second = order == AxisOrder::x_then_y ? of_y : of_x;
+  first.insert(first.end(), second.begin(), second.end());
+  return FrequencyVectors(std::move(first));
+}
+
+FrequencyVectors FrequencyVectors::mixed(const MixedFrequencies& frequencies, AxisOrder order) {
+  const bool x_first = order == AxisOrder::x_then_y;
+  std::vector<FrequencyVector> vectors;
+  for (std::size_t row = 0; row < frequencies.depth() * frequencies.num_heads(); ++row) {
+    const std::size_t layer = row / frequencies.num_heads(), head = row % frequencies.num_heads();
+    const std::span<const double> first = frequencies.x(layer, head), second = frequencies.y(layer, head);
+    for (std::size_t j = 0; j < first.size(); ++j)
+      vectors.push_back({.x = x_first ? first[j] : second[j], .y = x_first ? second[j] : first[j]});
+  }
+  return FrequencyVectors(frequencies.depth(), frequencies.num_heads(), std::move(vectors));
+}
+
+FrequencyVectors FrequencyVectors::volume(const RopeFrequencies& frequencies, std::size_t head_dim) {
+  const std::size_t per_axis = 2 * frequencies.size();
+  VIT_CHECK(3 * per_axis <= head_dim, "FrequencyVectors", frequencies.size(),
+            " frequencies of three axes in a head of ", head_dim, " channels");
+  std::vector<FrequencyVector> vectors(head_dim);
+  for (std::size_t i = 0; i < per_axis; ++i) {
+    const double f = frequencies[i % frequencies.size()];
+    vectors[i].t = f;
+    vectors[per_axis + i].y = f;
+    vectors[2 * per_axis + i].x = f;
+  }
+  return FrequencyVectors(std::move(vectors));
+}
+
+std::span<const FrequencyVector> FrequencyVectors::of(std::size_t layer, std::size_t head) const {
+  VIT_CHECK(layer < num_layers_ && head < num_heads_, "FrequencyVectors", "layer ", layer, ", head ", head,
+            " of ", num_layers_, " layers with ", num_heads_, " heads");
+  return {vectors_.data() + (layer * num_heads_ + head) * num_angles_, num_angles_};
 }
 
 }  // namespace vit::position

@@ -1,157 +1,43 @@
-// 2D rotary position encodings, free of any model: coordinates of patches, frequencies of channel pairs, the
-// factors cos + i sin of both, and the rotation in its plain form. The optimised rotation of a model is left
-// to the kernels, which read the same RopeFactors. Everything is computed in double and rounded once.
-// Letters: B = images, L = tokens, N = patches of a grid, row-major, W = its columns, H = heads, d = channels
-// of a head: d / 2 channel pairs, F = frequencies: d / 4 per axis in 2D, d / 2 in 1D.
+// Rotary position encodings, free of any model: coordinates.h -> frequencies.h -> angles -> factors cos + i
+// sin, and the rotation in its plain form; the optimized one is left to the kernels, which read the same
+// RopeFactors. In double, rounded once. Letters: B = images, L = tokens, N = patches of a grid, row-major, H
+// = heads, d = channels of a head: d / 2 channel pairs, A = angles of a head, F = frequencies: d / 4 per axis
+// in 2D, d / 2 in 1D.
 #pragma once
 
 #include <complex>
 #include <cstddef>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/position/config.h"
+#include "vit/position/coordinates.h"
+#include "vit/position/frequencies.h"
+#include "vit/position/rope_scaling.h"  // IWYU pragma: export
 
 namespace vit::position {
-
-// ----------------------------------------------------------------------------------------------- coordinates
-
-/// Number of patches of a grid. Throws Error if a side is zero or the product overflows.
-VIT_API std::size_t num_patches(GridSize grid);
-
-/// "3 x 5" (rows x columns), for messages.
-VIT_API std::string to_string(GridSize grid);
-
-/// The length G that centered coordinates divide an axis by.
-enum class CenteredBy {
-  each_axis,     // x by columns, y by rows: every grid fills [-1, 1] x [-1, 1] (all published DINOv3 models)
-  shorter_side,  // both by min(rows, columns)
-  longer_side,   // both by max(rows, columns)
-};
-
-/// Coordinate of patch i of G along one axis, by rule:
-///   index                i + offset                 rope-vit, SAM 2; with offset 1 Meta's Perception Encoder
-///   scaled_to_reference  (i + offset) / G * G_ref   EVA-02, timm's Perception Encoder
-///   centered             2 (i + 0.5 + offset) / G - 1   DINOv3, without an offset
-struct CoordinateOptions {
-  CoordinateRule rule = CoordinateRule::index;     // one of the above
-  double offset = 0.0;                             // added to the index of a patch
-  GridSize reference{};                            // G_ref of scaled_to_reference, per axis
-  CenteredBy centered_by = CenteredBy::each_axis;  // of centered
-};
-
-/// Two coordinates per patch, in double; patch t lies in column t mod W and row floor(t / W).
-struct GridCoords {
-  std::vector<double> t_x;  // (N), grows to the right
-  std::vector<double> t_y;  // (N), grows downwards
-
-  std::size_t size() const noexcept { return t_x.size(); }  // N: patches of the grid
-};
-
-/// Coordinates of all patches of a grid. Throws Error if a side of the grid is zero, a side of the
-/// reference grid is zero and the rule needs it, or the offset is not finite.
-VIT_API GridCoords grid_coords(GridSize grid, const CoordinateOptions& options = {});
-
-/// Coordinates i + offset of a sequence of `length` tokens, for the one-dimensional encodings.
-VIT_API std::vector<double> coords_1d(std::size_t length, double offset = 0.0);
-
-// ----------------------------------------------------------------------------------------------- frequencies
-
-/// Frequencies per axis of an axial encoding: d / 4. Throws Error if 4 does not divide d.
-VIT_API std::size_t num_axial_frequencies(std::size_t head_dim);
-/// Frequencies of a one-dimensional encoding: d / 2. Throws Error if 2 does not divide d.
-VIT_API std::size_t num_frequencies_1d(std::size_t head_dim);
-
-/// Bounds of the periods of RopeFrequencies::from_period_range.
-struct PeriodRange {
-  double shortest = 0.0;  // units of coordinate per radian; > 0
-  double longest = 0.0;   // the same, no less than shortest
-};
-
-/// F frequencies in radians per unit of coordinate. Immutable.
-class VIT_API RopeFrequencies {
- public:
-  /// Takes the frequencies as they are. Throws Error if there is none or one is not finite.
-  explicit RopeFrequencies(std::vector<double> frequencies);
-
-  /// theta^(-k / F): theta^(-4k/d) per axis in 2D, theta^(-2k/d) in 1D (Su et al. 2021; EVA-02 10000,
-  /// rope-vit 100).
-  static RopeFrequencies from_theta(std::size_t num_frequencies, double theta);
-  /// exp(-pi k / F), that is exp(-pi 2k/d) in 1D: the frequencies of the half-split one-dimensional variant.
-  static RopeFrequencies exp_pi(std::size_t num_frequencies);
-  /// 1 / period, the F periods spaced geometrically from shortest to longest, both ends included (DINOv3's
-  /// second parametrization; a single frequency takes the shortest period).
-  static RopeFrequencies from_period_range(std::size_t num_frequencies, PeriodRange periods);
-  /// 1 / period of periods stored in a file. Throws Error if one is not positive and finite.
-  static RopeFrequencies from_periods(std::span<const float> periods);
-  /// pi * linspace(1, max_frequency / 2, F), for coordinates in [-1, 1] (pixel bands of Perceiver and RvT).
-  static RopeFrequencies pixel_bands(std::size_t num_frequencies, double max_frequency);
-
-  /// These frequencies times a factor: 2 pi where they count turns (DINOv3).
-  RopeFrequencies scaled(double factor) const;
-
-  std::size_t size() const noexcept { return frequencies_.size(); }            // F: how many there are
-  double operator[](std::size_t k) const noexcept { return frequencies_[k]; }  // k < F
-  std::span<const double> values() const noexcept { return frequencies_; }     // (F)
-
- private:
-  std::vector<double> frequencies_;
-};
-
-/// Learned frequencies of both axes for every layer, head and channel pair; an angle is t_x * x + t_y * y
-/// (Heo et al. 2024, "RoPE-Mixed"). Owns its numbers. Immutable.
-class VIT_API MixedFrequencies {
- public:
-  /// `frequencies` is (2, depth, H, d / 2), x first. Throws Error on another rank, an empty side or a value
-  /// that is not finite.
-  explicit MixedFrequencies(TensorView<const float> frequencies);
-  /// As above, from double.
-  explicit MixedFrequencies(TensorView<const double> frequencies);
-
-  std::size_t depth() const noexcept { return depth_; }          // layers
-  std::size_t num_heads() const noexcept { return num_heads_; }  // H: heads
-  std::size_t num_pairs() const noexcept { return num_pairs_; }  // d / 2
-  /// (d / 2) frequencies of t_x in a layer and head; layer < depth(), head < num_heads().
-  std::span<const double> x(std::size_t layer, std::size_t head) const { return axis(0, layer, head); }
-  /// (d / 2) frequencies of t_y.
-  std::span<const double> y(std::size_t layer, std::size_t head) const { return axis(1, layer, head); }
-
- private:
-  std::span<const double> axis(std::size_t axis, std::size_t layer, std::size_t head) const;
-
-  std::size_t depth_ = 0;
-  std::size_t num_heads_ = 0;
-  std::size_t num_pairs_ = 0;
-  std::vector<double> values_;  // (2, depth, H, d / 2)
-};
-
-// --------------------------------------------------------------------------------------------------- factors
 
 /// A view of rotary factors; owned by a RopeTable or PositionContext. Angle a of pair j rotates channels (p,
 /// q) to (x_p cos a - x_q sin a, x_q cos a + x_p sin a):
 ///   neighbors: | x0 x1 | x2 x3 |   p = 2j, q = 2j + 1
 ///   halves:     | x0 x1 ' x2 x3 |   p = j,  q = j + d / 2
-///   neighbors_apart: as neighbors, but channel p takes angle p and channel q angle q
-/// Patch n, pair j of head h stands at h * head_stride + n * pairs + j.
+/// With an angle per channel, x_p takes angle p and x_q angle q. Angle a of patch n and head h is stored at
+/// h * head_stride + n * A + a.
 template <typename T>
 struct BasicRopeFactors {
-  const T* cos = nullptr;       // (N, d / 2), or (H, N, d / 2); null where nothing is rotated
-  const T* sin = nullptr;       // as cos
-  std::size_t num_patches = 0;  // N: patches of the grid
-  std::size_t pairs = 0;        // d / 2
-  std::size_t head_stride = 0;  // 0 where all heads share one table, else N * d / 2
+  const T* cos = nullptr;                        // (N, A), or (H, N, A); null if nothing is rotated
+  const T* sin = nullptr;                        // as cos
+  std::size_t num_patches = 0;                   // N: patches of the grid
+  std::size_t pairs = 0;                         // d / 2
+  std::size_t head_stride = 0;                   // 0 if all heads share one table, else N * A
   RopePairing pairing = RopePairing::neighbors;  // channels of a pair
-  std::size_t num_heads = 1;                     // heads with a table of their own; 1 where all share one
+  std::size_t num_heads = 1;                     // heads with a table of their own; 1 if all share one
+  RopeAngles angles = RopeAngles::per_pair;      // how many angles a pair has
 
-  /// Angles of a patch: d / 2, or d where the channels of a pair turn apart.
-  std::size_t num_angles() const noexcept {
-    return pairing == RopePairing::neighbors_apart ? 2 * pairs : pairs;
-  }
+  /// A: angles of a patch and head, d / 2 or d.
+  std::size_t num_angles() const noexcept { return vit::num_angles(angles, 2 * pairs); }
 };
 /// Factors as the kernels take them.
 using RopeFactors = BasicRopeFactors<float>;
@@ -159,8 +45,12 @@ using RopeFactors = BasicRopeFactors<float>;
 /// (L, F): angle = position * frequency, one-dimensional.
 VIT_API Tensor<double> angles_1d(std::span<const double> positions, const RopeFrequencies& frequencies);
 
-/// (N, 2F): the angles of one axis, then those of the other, both with the same frequencies of F = d / 4
-/// frequencies.
+/// (N, A) angles, or (H, N, A) if the vectors have heads: w_x t_x + w_y t_y, + w_t t_t for a clip. Throws
+/// Error if the coordinates of the axes differ in number, or there is no such layer.
+VIT_API Tensor<double> rope_angles(const GridCoords& coords, const FrequencyVectors& frequencies,
+                                   std::size_t layer = 0);
+
+/// (N, 2F): the angles of one axis, then those of the other, both with the same F = d / 4 frequencies.
 VIT_API Tensor<double> axial_angles(const GridCoords& coords, const RopeFrequencies& frequencies,
                                     AxisOrder order);
 /// (N, 2F) angles with frequencies of each axis, F of either. Throws Error if their numbers differ.
@@ -173,8 +63,8 @@ VIT_API Tensor<double> mixed_angles(const GridCoords& coords, const MixedFrequen
                                     std::size_t layer, AxisOrder order = AxisOrder::x_then_y);
 
 /// (frames h w, d): angles of the channels of V-JEPA 2, frame by frame and row by row. With e = 2
-/// floor(floor(d / 3) / 2) channels for each of time, row and column, channel i of an axis turns by
-/// coordinate * theta^(-2 (i mod (e / 2)) / e); the other d - 3 e channels stay.
+/// floor(floor(d / 3) / 2) channels for each of time, row and column, channel i of an axis is rotated by
+/// coordinate * theta^(-2 (i mod (e / 2)) / e); the other d - 3 e channels are unchanged.
 VIT_API Tensor<double> volume_angles(std::size_t num_frames, GridSize grid, std::size_t head_dim,
                                      double theta);
 
@@ -187,19 +77,22 @@ VIT_API Tensor<double> volume_angles(std::size_t num_frames, GridSize grid, std:
 template <typename T>
 class VIT_API RopeTable {
  public:
-  /// `angles` is (N, d / 2), shared by all heads, or (H, N, d / 2); d where the channels of a pair turn
-  /// apart. Throws Error on another rank or an empty side.
-  RopeTable(TensorView<const double> angles, RopePairing pairing);
+  /// `angles` is (N, A), shared by all heads, or (H, N, A), A = d / 2 with an angle per pair or d with one
+  /// per channel. Throws Error on another rank, an empty side, or an odd number of channels.
+  RopeTable(TensorView<const double> angles, RopePairing pairing, RopeAngles per = RopeAngles::per_pair);
 
-  std::size_t num_heads() const noexcept { return num_heads_; }      // 1 where all heads share one table
+  std::size_t num_heads() const noexcept { return num_heads_; }      // 1 if all heads share one table
   std::size_t num_patches() const noexcept { return num_patches_; }  // N: patches of the grid
-  std::size_t num_pairs() const noexcept { return num_pairs_; }      // d / 2
+  std::size_t num_angles() const noexcept { return num_angles_; }    // A: of a patch and head
+  std::size_t num_pairs() const noexcept;                            // d / 2
   RopePairing pairing() const noexcept { return pairing_; }          // channels of a pair
+  RopeAngles angles() const noexcept { return angles_; }             // how many angles a pair has
 
   TensorView<const T> cos() const noexcept { return cos_.view(); }  // shape of the angles
   TensorView<const T> sin() const noexcept { return sin_.view(); }  // as cos()
-  /// The factor of one patch and pair; head is 0 where all heads share the table. Throws Error out of range.
-  std::complex<T> factor(std::size_t patch, std::size_t pair, std::size_t head = 0) const;
+  /// The factor of one patch and angle, which is that of a pair or of a channel; head is 0 if all heads share
+  /// the table. Throws Error out of range.
+  std::complex<T> factor(std::size_t patch, std::size_t angle, std::size_t head = 0) const;
   /// All factors as complex numbers, in the shape of the angles.
   Tensor<std::complex<T>> to_complex() const;
 
@@ -209,8 +102,9 @@ class VIT_API RopeTable {
  private:
   std::size_t num_heads_ = 1;
   std::size_t num_patches_ = 0;
-  std::size_t num_pairs_ = 0;
+  std::size_t num_angles_ = 0;
   RopePairing pairing_ = RopePairing::neighbors;
+  RopeAngles angles_ = RopeAngles::per_pair;
   Tensor<T> cos_;
   Tensor<T> sin_;
 };
@@ -244,8 +138,8 @@ VIT_API RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFreq
 }
 
 /// Rotates x in place: queries or keys, (B, L, d) or (B, L, H, d). The first `num_prefix_tokens` of the L
-/// tokens stay as they are; the other L - num_prefix_tokens must be the N patches of the factors. Throws
-/// Error naming both shapes where they do not fit. Nothing is done where `factors` is empty.
+/// tokens are unchanged, the others must be the N patches of the factors. Throws Error naming both shapes if
+/// they do not fit. Nothing is done if `factors` is empty.
 VIT_API void rotate(TensorView<float> x, const BasicRopeFactors<float>& factors,
                     std::size_t num_prefix_tokens = 0);
 /// Rotates double queries or keys in place, as above.

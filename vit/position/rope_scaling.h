@@ -7,7 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "vit/position/rope.h"
+#include "vit/position/coordinates.h"
+#include "vit/position/frequencies.h"
 
 namespace vit::position {
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "vit/base/check.h"
-#include "vit/position/rope.h"
+#include "vit/position/coordinates.h"
 
 namespace vit::position {
 

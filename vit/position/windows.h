@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "vit/position/config.h"
@@ -16,6 +17,13 @@ struct WindowOrder {
   std::vector<std::uint32_t> places;   // (N): the position of each patch
   std::vector<std::size_t> starts;     // (windows + 1): the positions at which windows start, and N
   std::size_t longest = 0;             // patches of the largest window
+};
+
+/// The patches of one image or clip as tokens.
+struct PatchSequence {
+  GridSize grid;                         // of an image, or of each step of a clip
+  std::size_t num_steps = 1;             // in time; patches are counted step by step
+  std::optional<WindowOrder> windows{};  // none: patches in raster order
 };
 
 /// The grid divided from its upper left corner into windows of w x w patches in raster order, as are the

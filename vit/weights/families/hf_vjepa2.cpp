@@ -53,7 +53,7 @@ ParsedModel read(const SourceFiles& files) {
   c.encoder.token_norm = true;
   c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
   c.position.rope = RopeKind::volume;
-  c.position.pairing = RopePairing::neighbors_apart;
+  c.position.pairing = RopePairing::neighbors;
   c.position.theta = 10000.0;
   out.notes.push_back("an image is a clip of one frame, which is repeated to those of a patch");
   return out;

@@ -1,4 +1,4 @@
-#include "vit/position/rope.h"
+#include "vit/position/coordinates.h"
 
 #include <algorithm>
 #include <cmath>
@@ -71,6 +71,45 @@ GridCoords grid_coords(GridSize grid, const CoordinateOptions& options) {
     }
   }
   return coords;
+}
+
+GridCoords clip_coords(std::size_t num_frames, GridSize grid, const CoordinateOptions& options) {
+  VIT_CHECK(num_frames > 0, "clip_coords", "a clip has at least one frame");
+  const GridCoords frame = grid_coords(grid, options);
+  const std::size_t count = checked_mul(num_frames, frame.size(), "clip_coords");
+  GridCoords coords;
+  coords.t_x.reserve(count);
+  coords.t_y.reserve(count);
+  coords.t_t.reserve(count);
+  for (std::size_t t = 0; t < num_frames; ++t) {
+    coords.t_x.insert(coords.t_x.end(), frame.t_x.begin(), frame.t_x.end());
+    coords.t_y.insert(coords.t_y.end(), frame.t_y.begin(), frame.t_y.end());
+    coords.t_t.insert(coords.t_t.end(), frame.size(), static_cast<double>(t));
+  }
+  return coords;
+}
+
+GridCoords window_coords(GridSize grid, std::size_t window, const CoordinateOptions& options) {
+  const GridCoords of_window = grid_coords({window, window}, options);
+  GridCoords coords;
+  for (std::size_t patch = 0; patch < num_patches(grid); ++patch) {
+    const std::size_t at = patch / grid.columns % window * window + patch % grid.columns % window;
+    coords.t_x.push_back(of_window.t_x[at]);
+    coords.t_y.push_back(of_window.t_y[at]);
+  }
+  return coords;
+}
+
+GridCoords reordered(const GridCoords& coords, std::span<const std::uint32_t> order) {
+  const auto reorder = [&](const std::vector<double>& values) {
+    if (values.empty()) return values;
+    VIT_CHECK(values.size() == order.size(), "reordered", values.size(), " coordinates in an order of ",
+              order.size());
+    std::vector<double> out(values.size());
+    for (std::size_t i = 0; i < order.size(); ++i) out[i] = values.at(order[i]);
+    return out;
+  };
+  return {.t_x = reorder(coords.t_x), .t_y = reorder(coords.t_y), .t_t = reorder(coords.t_t)};
 }
 
 std::vector<double> coords_1d(std::size_t length, double offset) {

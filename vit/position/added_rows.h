@@ -1,0 +1,54 @@
+// Position encodings that are added to the tokens: the learned tables of a model, brought to the grid of an
+// image. Letters: p = prefix rows of the table, N = patches, C = embed_dim, T = tokens.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "vit/base/tensor.h"
+#include "vit/position/config.h"
+#include "vit/position/inputs.h"
+#include "vit/position/windows.h"
+
+namespace vit::internal {
+
+/// Rows to add to the tokens of one grid, patches in the order of the sequence.
+struct RowsOfGrid {
+  Tensor<float> prefix;                // (p, C), to the leading tokens; empty if none is added
+  Tensor<float> patches;               // (N, C); empty if none is added
+  std::vector<Tensor<float>> between;  // (T, C), to all tokens after each block but the last; or none
+
+  /// Bytes of the rows between blocks, which are large.
+  std::size_t between_bytes() const noexcept {
+    return between.empty() ? 0 : between.size() * between.front().num_elements() * sizeof(float);
+  }
+};
+
+/// The tables of a model. Immutable; safe to share between threads.
+class AddedRows {
+ public:
+  /// Nothing is added.
+  AddedRows() = default;
+  /// Copies the tables. Throws Error naming the shapes found and expected if they do not match the config, or
+  /// are given although the config does not use them.
+  AddedRows(const PositionConfig& config, const PositionShape& shape, const PositionWeights& weights);
+
+  /// The rows for the patches of a sequence. Throws Error if a side of the grid is zero.
+  RowsOfGrid of_grid(const position::PatchSequence& sequence) const;
+
+  bool empty() const noexcept { return table_.empty(); }
+  std::size_t num_prefix_rows() const noexcept { return num_prefix_rows_; }  // p
+
+ private:
+  void load_table(TensorView<const float> table, std::size_t embed_dim);
+  void load_between(TensorView<const float> tables, const PositionShape& shape);
+  Tensor<float> resampled(TensorView<const float> table, GridSize grid) const;
+  RowsOfGrid rows_of(GridSize grid) const;
+
+  PositionConfig config_;
+  std::size_t num_prefix_rows_ = 0;
+  Tensor<float> table_;                 // (p + N, C) or (2, L, C)
+  std::vector<Tensor<float>> between_;  // (p + N, C) of each block but the last, or none
+};
+
+}  // namespace vit::internal
