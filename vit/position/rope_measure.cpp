@@ -1,0 +1,230 @@
+#include "vit/position/rope_measure.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <span>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/position/rope_slopes.h"
+
+namespace vit::internal {
+using namespace position;
+
+namespace {
+
+constexpr double kTwoPi = 2.0 * std::numbers::pi;
+
+// ---------------------------------------------------------------------------- from ladders to choices
+
+bool is_near(double a, double b, double part = 0.01) {
+  return std::abs(a - b) <= part * std::max(std::abs(a), std::abs(b));
+}
+
+/// Ever longer decimal forms of a measured number, and itself.
+std::vector<double> short_forms(double value) {
+  std::vector<double> out;
+  for (const double known : {kTwoPi, std::numbers::pi, std::numbers::pi / 2.0, 2.0 * kTwoPi})
+    if (is_near(value, known)) out.push_back(known);
+  const double exponent = std::floor(std::log10(std::abs(value)));
+  for (int digits = 0; digits < 7; ++digits) {
+    const double unit = std::pow(10.0, exponent - digits);
+    const double rounded = std::round(value / unit) * unit;
+    if (is_near(rounded, value)) out.push_back(std::stod(text(rounded)));
+  }
+  out.push_back(value);
+  return out;
+}
+
+/// A candidate with numbers as measured.
+struct Candidate {
+  RopeConvention choices;
+  double theta = 0.0;  // 0: not of this rule, or cannot be measured
+  double factor = 1.0;
+};
+
+/// Both axes: of a missing one (a grid of one row or column) the ladder is that of the other.
+struct BothLadders {
+  Ladder x, y;
+  GridSize grid;
+  std::size_t count = 0;
+  bool has_x = true, has_y = true;
+};
+
+double shifted(double origin) {  // to multiples of 1/64
+  return std::round(origin * 64.0) / 64.0;
+}
+
+void set_rule(Candidate& candidate, const BothLadders& ladders, double first) {
+  RopeConvention& c = candidate.choices;
+  const Ladder& any = ladders.has_x ? ladders.x : ladders.y;
+  c.rule = any.rule;
+  candidate.factor = first;
+  if (any.rule == FrequencyRule::pixel) {
+    // pi linspace(1, m / 2, F) times a factor
+    candidate.factor = first / std::numbers::pi;
+    c.max_frequency = short_forms(2.0 * any.last / any.first).front();
+  } else if (ladders.count > 1) {
+    candidate.theta = std::pow(any.ratio, static_cast<double>(ladders.count));
+  }
+}
+
+std::vector<Candidate> candidates_of(const BothLadders& ladders) {
+  const Ladder &x = ladders.x, &y = ladders.y;
+  const auto w = static_cast<double>(ladders.grid.columns), h = static_cast<double>(ladders.grid.rows);
+  const Ladder& any = ladders.has_x ? x : y;
+  const double length = ladders.has_x ? w : h;
+  std::vector<Candidate> out;
+  const auto add = [&](CoordinateRule rule, double first, double offset) -> RopeConvention& {
+    Candidate& candidate = out.emplace_back();
+    candidate.choices.coordinates = rule;
+    candidate.choices.offset = shifted(offset);
+    set_rule(candidate, ladders, first);
+    return candidate.choices;
+  };
+  const bool same = !ladders.has_x || !ladders.has_y || is_near(x.first, y.first);
+  if (same && is_near(any.first, 1.0)) add(CoordinateRule::index, any.first, any.origin);
+  // y_then_x: rows f, columns f / sqrt(ratio); x_then_y the other way round
+  const double between = std::sqrt(any.ratio);
+  if (ladders.has_x && ladders.has_y && ladders.count > 1) {
+    if (is_near(x.first * between, y.first) && is_near(y.first, 1.0)) {
+      RopeConvention& c = add(CoordinateRule::index, y.first, y.origin);
+      c.axis_frequencies = AxisFrequencies::alternating;
+      c.order = AxisOrder::y_then_x;
+    } else if (is_near(y.first * between, x.first) && is_near(x.first, 1.0)) {
+      RopeConvention& c = add(CoordinateRule::index, x.first, x.origin);
+      c.axis_frequencies = AxisFrequencies::alternating;
+      c.order = AxisOrder::x_then_y;
+    }
+  }
+  const double off_x = x.origin + w / 2.0 - 0.5, off_y = y.origin + h / 2.0 - 0.5;
+  const double off = ladders.has_x ? off_x : off_y;
+  const bool both = ladders.has_x && ladders.has_y;
+  if (std::abs(off) < 1.0 && (!both || (std::abs(off_x - off_y) < 0.1 && is_near(x.first * w, y.first * h))))
+    add(CoordinateRule::centered, any.first * length / 2.0, off);
+  if (any.rule == FrequencyRule::theta) {
+    const double columns = std::round(both || ladders.has_x ? x.first * w : y.first * h);
+    const double rows = std::round(both || ladders.has_y ? y.first * h : x.first * w);
+    if (rows >= 1.0 && columns >= 1.0 && rows < 1e6 && columns < 1e6) {
+      RopeConvention& c = add(CoordinateRule::scaled_to_reference, 1.0, any.origin);
+      c.reference = {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
+    }
+  }
+  if (same) add(CoordinateRule::index, any.first, any.origin);
+  return out;
+}
+
+/// The candidate with the shortest numbers that agree with all factors.
+std::optional<MeasuredChoices> settle(Candidate candidate, const RopeReading& reading,
+                                      const Placement& placement) {
+  const std::vector<double> thetas =
+      candidate.theta > 0.0 ? short_forms(candidate.theta) : std::vector<double>{candidate.choices.theta};
+  for (const double factor : short_forms(candidate.factor)) {
+    for (const double theta : thetas) {
+      RopeConvention& c = candidate.choices;
+      c.theta = theta;
+      c.factor = factor;
+      if (!std::isfinite(theta) || theta <= 0.0 || theta > 1e300) continue;
+      const GridCoords coords = coordinates(c, placement.grid);
+      const FrequencyVectors vectors = frequency_vectors(c, reading.head_dim);
+      if (!compare(reading, placement, coords, vectors, false, true).agrees) continue;
+      const Comparison all = compare(reading, placement, coords, vectors, false, false);
+      if (all.agrees)
+        return MeasuredChoices{.choices = c, .error = all.error, .is_theta_known = candidate.theta > 0.0};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Comparison compare(const RopeReading& reading, const Placement& placement, const GridCoords& coords,
+                   const FrequencyVectors& frequencies, bool free_class_token, bool is_sample) {
+  Comparison out{.agrees = true};
+  const std::size_t patches = coords.size(), step = is_sample ? std::max<std::size_t>(1, patches / 16) : 1;
+  const auto check = [&](std::size_t head, std::size_t token, std::size_t column, double angle) {
+    const std::complex<double> found = reading.at(head, token, column);
+    const auto [of_cos, of_sin] = reading.allowed(head, token, column, angle);
+    const double cos = std::abs(found.real() - std::cos(angle)),
+                 sin = std::abs(found.imag() - std::sin(angle));
+    out.error = std::max({out.error, cos, sin});
+    if (cos > of_cos || sin > of_sin) out.agrees = false;
+  };
+  for (std::size_t head = 0; head < reading.num_heads; ++head) {
+    for (std::size_t token = free_class_token ? 1 : 0; token < placement.num_prefix; ++token)
+      for (std::size_t column = 0; column < reading.num_columns; ++column) check(head, token, column, 0.0);
+    const std::span<const FrequencyVector> vectors =
+        frequencies.of(0, frequencies.num_heads() == 1 ? 0 : head);
+    for (std::size_t i = 0; i < patches + step - 1; i += step) {
+      const std::size_t patch = std::min(i, patches - 1);  // the last one always
+      for (std::size_t column = 0; column < reading.num_columns; ++column) {
+        const FrequencyVector& w = vectors[column];
+        double angle = coords.t_x[patch] * w.x + coords.t_y[patch] * w.y;
+        if (!coords.t_t.empty()) angle += coords.t_t[patch] * w.t;
+        check(head, placement.num_prefix + patch, column, angle);
+      }
+      if (is_sample && !out.agrees) return out;
+    }
+  }
+  return out;
+}
+
+std::optional<MeasuredChoices> measure_axial(const RopeReading& reading, const Placement& placement) {
+  if (reading.num_heads != 1 || reading.partition == Partition::none || reading.head_dim % 4 != 0)
+    return std::nullopt;
+  double error = 0.0;
+  const std::optional<std::vector<Slopes>> slopes = measure_slopes(reading, placement, error);
+  if (!slopes) return std::nullopt;
+  const std::optional<AxisPairs> axes = split_axes(*slopes, placement.grid);
+  if (!axes || axes->x.size() != axes->y.size()) return std::nullopt;
+  BothLadders ladders{.x = {}, .y = {}, .grid = placement.grid, .count = axes->x.size()};
+  ladders.has_x = placement.grid.columns > 1;
+  ladders.has_y = placement.grid.rows > 1;
+  const std::vector<Ladder> x = ladders_of(axes->x, true), y = ladders_of(axes->y, false);
+  const auto try_ladders = [&]() -> std::optional<MeasuredChoices> {
+    for (Candidate& candidate : candidates_of(ladders)) {
+      if (candidate.choices.axis_frequencies == AxisFrequencies::alternating &&
+          candidate.choices.order != axes->order)
+        continue;
+      candidate.choices.order = axes->order;
+      candidate.choices.channels = axes->are_blocks ? ChannelOrder::neighbors : ChannelOrder::alternating;
+      if (std::optional<MeasuredChoices> found = settle(candidate, reading, placement)) {
+        found->has_axis_blocks = axes->are_blocks;
+        return found;
+      }
+    }
+    return std::nullopt;
+  };
+  if (!ladders.has_x && !ladders.has_y) return std::nullopt;
+  for (const Ladder& of_x : ladders.has_x ? x : y) {
+    for (const Ladder& of_y : ladders.has_y ? y : x) {
+      if (of_x.rule != of_y.rule) continue;
+      ladders.x = of_x;
+      ladders.y = of_y;
+      if (std::optional<MeasuredChoices> found = try_ladders()) return found;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<MeasuredChoices> measure_mixed(const RopeReading& reading, const Placement& placement) {
+  if (reading.partition == Partition::none || placement.grid.rows < 2 || placement.grid.columns < 2)
+    return std::nullopt;
+  MeasuredChoices out;
+  const std::optional<std::vector<Slopes>> slopes = measure_slopes(reading, placement, out.error);
+  if (!slopes) return std::nullopt;
+  bool has_both = false, from_zero = true;
+  for (const Slopes& pair : *slopes) {
+    has_both = has_both || axis_of(pair, placement.grid) == PairAxis::both;
+    from_zero = from_zero && std::abs(pair.phase) < 0.02;
+  }
+  if (!has_both) return std::nullopt;
+  out.choices.kind = RopeKind::mixed;
+  out.are_coordinates_known = from_zero;
+  out.is_theta_known = false;
+  return out;
+}
+
+}  // namespace vit::internal
