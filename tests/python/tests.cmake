@@ -20,7 +20,7 @@ if(python_ready)
   endif()
   set(python_environment "VITCPP_LIBRARY=$<TARGET_FILE:${python_library}>" "VITCPP_PROGRAM=$<TARGET_FILE:vit_program>"
       "PYTHONPATH=${PROJECT_SOURCE_DIR}/apps/python" "PYTHONDONTWRITEBYTECODE=1" "OMP_WAIT_POLICY=passive")
-  foreach(part inputs clips model anomaly dense errors threads processes position names timm)
+  foreach(part inputs clips model anomaly dense errors threads processes position names timm rope2d)
     add_test(NAME python.${part} COMMAND "${Python3_EXECUTABLE}" -m pytest -q -p no:cacheprovider test_${part}.py
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/tests/python")
     # 5: nothing collected, because torch or timm is not there
@@ -33,6 +33,8 @@ if(python_ready)
   if(result EQUAL 0)
     add_test(NAME python.types COMMAND "${Python3_EXECUTABLE}" -m mypy --cache-dir=/dev/null
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/apps/python")
+    add_test(NAME python.types_of_rope2d COMMAND "${Python3_EXECUTABLE}" -m mypy --cache-dir=/dev/null
+             WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/apps/python/rope2d")
     add_test(NAME python.types_of_users COMMAND "${Python3_EXECUTABLE}" -m mypy --strict --cache-dir=/dev/null every_name.py
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/tests/python")
     set_tests_properties(python.types_of_users PROPERTIES ENVIRONMENT "MYPYPATH=${PROJECT_SOURCE_DIR}/apps/python")

@@ -1,0 +1,32 @@
+"""Types and names that the modules share; the names of choices are those of the enumerators in C++."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Doubles = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.floating[Any]]
+Integers = npt.NDArray[np.intp]
+Grid = tuple[int, int]  # rows, columns
+
+CoordinateRule = Literal["index", "scaled_to_reference", "centered", "corners", "linspace", "fraction"]
+CenteredBy = Literal["each_axis", "shorter_side", "longer_side"]
+AxisOrder = Literal["x_then_y", "y_then_x"]
+RopePairing = Literal["neighbors", "halves"]
+Layout = Literal["neighbors", "halves", "alternating", "halves_by_axis"]
+RopeAngles = Literal["per_pair", "per_channel"]
+
+
+def check_grid(grid: Grid) -> Grid:
+    rows, columns = (int(edge) for edge in grid)
+    if rows < 1 or columns < 1:
+        raise ValueError(f"grid={tuple(grid)}: expected at least one row and one column")
+    return rows, columns
+
+
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
