@@ -3,10 +3,10 @@ function(vit_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
                                            -Wnon-virtual-dtor -Woverloaded-virtual)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # False alarms on std::string operator+ until g++ 13; the last two only where -O3 inlines it, in builds of users and in
-    # shared libraries.
+    # False alarms on std::string operator+ until g++ 13; the last two only if -O3 inlines it, in builds of users, in shared
+    # libraries and in sources that are compiled together.
     target_compile_options(${target} PRIVATE -Wno-restrict)
-    if(NOT VIT_WERROR OR BUILD_SHARED_LIBS)
+    if(NOT VIT_WERROR OR BUILD_SHARED_LIBS OR VIT_UNITY)
       target_compile_options(${target} PRIVATE -Wno-stringop-overflow -Wno-array-bounds)
     endif()
   endif()
