@@ -3,12 +3,12 @@
 
 packages_build=(cmake g++ libarchive-dev libavif-dev libboost-dev libcli11-dev libeigen3-dev libfaiss-dev libgif-dev libheif-dev
                 libhwy-dev libicu-dev libjpeg-dev liblcms2-dev libopencv-dev libopenjp2-7-dev libpng-dev libseccomp-dev
-                libssl-dev libtiff-dev libwebp-dev ninja-build nlohmann-json3-dev zlib1g-dev)
+                libssl-dev libtiff-dev libwebp-dev ninja-build zlib1g-dev)
 packages_test=(chromium curl doctest-dev help2man libbenchmark-dev pkg-config python3 python3-venv zsh)
 packages_package=(dpkg-dev file git help2man patchelf python3-venv xz-utils)
 packages_docs=(doxygen python3)
 # For programs of arm64 on another machine: OpenCV's development files of two architectures exclude each other in Debian 12.
-packages_aarch64=(cmake g++-aarch64-linux-gnu libcli11-dev libeigen3-dev ninja-build nlohmann-json3-dev qemu-user-static)
+packages_aarch64=(cmake g++-aarch64-linux-gnu libcli11-dev libeigen3-dev ninja-build qemu-user-static)
 for library in archive avif boost faiss gif heif hwy icu jpeg lcms2 openjp2-7 png seccomp ssl tiff webp; do
   packages_aarch64+=("lib$library-dev:arm64")
 done

@@ -47,7 +47,6 @@ set(fences_vit
     "<Eigen/=>^(eigen\\.h|(analysis|rings/anomaly|rings/fit)/[a-z_]+\\.cpp|kernels/portable\\.cpp|layers/[a-z_]+\\.cpp|position/[a-z_]+\\.cpp)$"
     "<omp.h>=>^base/parallel\\.cpp$"
     "[<\"]hwy/=>^kernels/"
-    "<nlohmann/=>^(io/json|weights/checkpoint/config_json)\\.cpp$"
     "<immintrin.h>=>^kernels/"
     "<(jpeglib|openjpeg|png|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$"
     "<tiffio[.]h>=>^image/(decode_tiff\\.cpp|tiff_[a-z]+\\.(h|cpp))$"

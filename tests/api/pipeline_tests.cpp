@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-
-#include <nlohmann/json.hpp>
 
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/numbers.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/tiny_model.h"
+#include "vit/io/json.h"
 #include "vit/io/safetensors.h"
 #include "vit/kernels/kernels.h"
 #include "vit/vit.h"
@@ -30,22 +28,21 @@ constexpr const char* kPhotographs = "images/imagenet-sample";  // as well
 /// Top five of 60 photographs by PyTorch in float64 after one of the two preprocessors of transformers 5.23.
 void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
   const fs::path model_path = test::shared_path(kModel), images = test::shared_path(kPhotographs);
-  std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
-  const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
+  const Json expected = load_json(test::data_path("golden/deit_tiny_imagenet_sample.json")).at(backend);
   const Classifier classifier(model_path, {.resampler = resampler});
   Session session(classifier.model());
   double largest = 0.0;
-  for (const auto& item : expected.items()) {
-    const std::string& name = item.key();
-    const nlohmann::json& reference = item.value();
+  for (std::size_t item = 0; item < expected.size(); ++item) {
+    const Json reference = expected[item];
+    const std::string name(reference.key());
     CAPTURE(name);
     const Image image = session.decode(images / name);
     const auto top = classifier.classify(session, image, 5);
     REQUIRE(top.size() == 5);
     for (std::size_t i = 0; i < 5; ++i) {
-      CHECK(top[i].index == reference.at("top5")[i].get<std::size_t>());
-      largest = std::max(
-          largest, std::abs(static_cast<double>(top[i].logit) - reference.at("logits")[i].get<double>()));
+      CHECK(top[i].index == reference.at("top5")[i].as_size());
+      largest = std::max(largest,
+                         std::abs(static_cast<double>(top[i].logit) - reference.at("logits")[i].as_double()));
     }
   }
   CHECK(expected.size() == 60);
@@ -56,15 +53,14 @@ void check_imagenet_sample(const char* backend, ResamplerChoice resampler) {
 void check_classes_kept(const char* backend, ResamplerChoice resampler) {
   const fs::path model_path = test::shared_path(kModel), images = test::shared_path(kPhotographs);
   CAPTURE(backend);
-  std::ifstream in(test::data_path("golden/deit_tiny_imagenet_sample.json"));
-  const nlohmann::json expected = nlohmann::json::parse(in).at(backend);
+  const Json expected = load_json(test::data_path("golden/deit_tiny_imagenet_sample.json")).at(backend);
   const auto count_same = [&](Precision precision) {
     const Classifier classifier(model_path, {.resampler = resampler, .precision = precision});
     Session session(classifier.model());
     std::size_t same = 0;
-    for (const auto& item : expected.items()) {
-      const auto top = classifier.classify(session, images / item.key(), 1);
-      same += top.at(0).index == item.value().at("top5")[0].get<std::size_t>();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto top = classifier.classify(session, images / expected[i].key(), 1);
+      same += top.at(0).index == expected[i].at("top5")[0].as_size();
     }
     return same;
   };

@@ -14,6 +14,7 @@
 #include "tests/support/files.h"
 #include "vit/base/check.h"
 #include "vit/io/json.h"
+#include "vit/io/json_writer.h"
 #include "vit/io/safetensors.h"
 #include "vit/io/shards.h"
 #include "vit/text/tokenizer.h"

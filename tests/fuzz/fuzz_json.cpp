@@ -3,6 +3,7 @@
 
 #include "vit/base/error.h"
 #include "vit/io/json.h"
+#include "vit/io/json_writer.h"
 
 namespace vit::fuzz {
 using namespace internal;

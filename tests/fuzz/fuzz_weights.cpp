@@ -11,6 +11,7 @@
 #include "vit/anomaly.h"
 #include "vit/classifier_head.h"
 #include "vit/io/json.h"
+#include "vit/io/json_writer.h"
 #include "vit/io/npz.h"
 #include "vit/io/pickle.h"
 #include "vit/io/safetensors.h"

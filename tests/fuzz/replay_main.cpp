@@ -22,6 +22,7 @@
 #include "vit/base/error.h"
 #include "vit/image/image.h"
 #include "vit/io/json.h"
+#include "vit/io/json_writer.h"
 #include "vit/io/pickle.h"
 #include "vit/io/safetensors.h"
 #include "vit/text/tokenizer.h"

@@ -8,6 +8,7 @@
 #include "tests/support/json_numbers.h"
 #include "vit/base/error.h"
 #include "vit/io/json.h"
+#include "vit/io/json_writer.h"
 
 namespace vit {
 using namespace internal;
@@ -129,8 +130,8 @@ TEST_CASE("weights: json files") {
   const test::TemporaryFolder folder;
   CHECK(load_json(folder.write("a.json", "{\"a\": 1}")).at("a").as_size() == 1);
   CHECK_ERROR(ErrorKind::io, ("b.json"), load_json(folder.path() / "b.json"));
-  CHECK(json_string("a\"\n\xc3\xa9") == "\"a\\\"\\n\\u00e9\"");
-  CHECK_ERROR(ErrorKind::argument, ("\xff"), json_string("\xff"));
+  CHECK(json_string("a\"\n\xc3\xa9", JsonText::ascii) == "\"a\\\"\\n\\u00e9\"");
+  CHECK_ERROR(ErrorKind::argument, ("\xff"), json_string("\xff", JsonText::ascii));
 }
 
 }  // namespace vit

@@ -13,6 +13,7 @@
 #include "vit/config/output_table.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/json.h"
+#include "vit/io/json_writer.h"
 #include "vit/io/safetensors.h"
 
 namespace vit {
@@ -65,19 +66,17 @@ std::string number_text(double number) {
 }
 
 std::string to_json(const ClassifierHead& head) {
-  using internal::json_string;
-  std::string out =
-      text("{\"format\": ", kFormat, ", \"method\": ", json_string(to_string(head.method)),
-           ", \"features\": ", json_string(head.features), ", \"model\": ", json_string(head.model),
-           ", \"fingerprint\": ", json_string(head.fingerprint), ", \"images\": ", head.num_images,
-           ", \"folds\": ", head.num_folds);
-  if (head.method == FitMethod::knn) out += text(", \"neighbors\": ", head.neighbors);
-  if (head.strength) out += ", \"strength\": " + number_text(*head.strength);
+  std::string out;
+  internal::JsonWriter json(out, internal::JsonLayout::spaced, internal::JsonText::ascii);
+  json.begin_object().member("format", kFormat).member("method", to_string(head.method));
+  json.member("features", head.features).member("model", head.model).member("fingerprint", head.fingerprint);
+  json.member("images", head.num_images).member("folds", head.num_folds);
+  if (head.method == FitMethod::knn) json.member("neighbors", head.neighbors);
+  if (head.strength) json.key("strength").json(number_text(*head.strength));
   if (head.cross_validated_top1)
-    out += ", \"cross_validated_top1\": " + number_text(*head.cross_validated_top1);
-  out += ", \"labels\": [";
-  for (std::size_t k = 0; k < head.labels.size(); ++k) out += (k ? ", " : "") + json_string(head.labels[k]);
-  return out + "]}";
+    json.key("cross_validated_top1").json(number_text(*head.cross_validated_top1));
+  json.array("labels", head.labels).end_object();
+  return out;
 }
 
 FitMethod parse_method(const Json& name) {

@@ -1,4 +1,5 @@
 #include "vit/zero_shot.h"
+#include "vit/io/json_writer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -72,8 +73,8 @@ void add_means(TextEncoder& encoder, std::span<const std::string> classes,
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "[" : ", ") + json_string(name);
-  return list + "]";
+  JsonWriter(list, JsonLayout::spaced, JsonText::ascii).array(names);
+  return list;
 }
 
 }  // namespace

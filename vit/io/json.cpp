@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -201,6 +200,10 @@ Json::Kind Json::kind() const {
   return Kind::null;
 }
 
+bool Json::is_integer() const {
+  return document_->nodes[node_].kind == NodeKind::integer;
+}
+
 std::string Json::where() const {
   std::string place;
   for (std::uint32_t node = node_; document_->nodes[node].parent != node;
@@ -354,14 +357,6 @@ Json load_json(const std::filesystem::path& path, const JsonLimits& limits) {
   const SourceFile file(path, kWhere);
   check_size(file.size(), path.string(), limits);
   return parse_json(file.text(), path.string(), limits);
-}
-
-std::string json_string(std::string_view text) {
-  try {
-    return nlohmann::json(text).dump(-1, ' ', true);
-  } catch (const nlohmann::json::exception&) {
-    fail(kWhere.with(ErrorKind::argument), in_quotes(text), " is not valid UTF-8");
-  }
 }
 
 }  // namespace vit::internal

@@ -45,6 +45,8 @@ class Json {
   bool is_null() const { return kind() == Kind::null; }
   bool is_bool() const { return kind() == Kind::boolean; }
   bool is_number() const { return kind() == Kind::number; }
+  /// A number that is written without a point and an exponent, and fits 64 bits with a sign.
+  bool is_integer() const;
   bool is_string() const { return kind() == Kind::string; }
   bool is_array() const { return kind() == Kind::array; }
   bool is_object() const { return kind() == Kind::object; }
@@ -102,8 +104,5 @@ Json parse_json(std::string_view text, std::string_view name, const JsonLimits& 
 
 /// Parses the JSON value in a file, as parse_json() does.
 Json load_json(const std::filesystem::path& path, const JsonLimits& limits = {});
-
-/// `text` as a JSON string with its quotes, ASCII only. Throws Error (argument) if it is not valid UTF-8.
-std::string json_string(std::string_view text);
 
 }  // namespace vit::internal

@@ -17,6 +17,7 @@
 #include "vit/io/atomic_file.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/json.h"
+#include "vit/io/json_writer.h"
 
 static_assert(std::endian::native == std::endian::little, "the formats are little-endian and read in place");
 
@@ -201,29 +202,23 @@ std::vector<const TensorToWrite*> writing_order(std::span<const TensorToWrite> t
 
 std::string build_header(std::span<const TensorToWrite* const> order,
                          const std::map<std::string, std::string>& metadata) {
-  std::string header = "{";
-  const auto separate = [&] { header += header.size() > 1 ? "," : ""; };
+  std::string header;
+  JsonWriter json(header, JsonLayout::compact, JsonText::ascii);
+  json.begin_object();
   if (!metadata.empty()) {
-    header += json_string(kMetadataKey) + ":{";
-    bool first = true;
-    for (const auto& [key, value] : metadata) {
-      header += (std::exchange(first, false) ? "" : ",") + json_string(key) + ":" + json_string(value);
-    }
-    header += "}";
+    json.key(kMetadataKey).begin_object();
+    for (const auto& [key, value] : metadata) json.member(key, value);
+    json.end_object();
   }
   std::size_t offset = 0;
   for (const TensorToWrite* tensor : order) {
-    separate();
-    header +=
-        json_string(tensor->name) + ":{\"dtype\":\"" + std::string(stored_name(*tensor)) + "\",\"shape\":[";
-    for (std::size_t i = 0; i < tensor->shape.size(); ++i) {
-      header += (i ? "," : "") + std::to_string(tensor->shape[i]);
-    }
     const std::size_t end = offset + bytes_needed(*tensor);
-    header += "],\"data_offsets\":[" + std::to_string(offset) + "," + std::to_string(end) + "]}";
+    json.key(tensor->name).begin_object();
+    json.member("dtype", stored_name(*tensor)).array("shape", tensor->shape);
+    json.array("data_offsets", std::array{offset, end}).end_object();
     offset = end;
   }
-  header += "}";
+  json.end_object();
   header.resize(round_up(header.size(), 8), ' ');
   VIT_CHECK(header.size() <= kMaxHeaderBytes, kWrite, "header of ", header.size(), " bytes, at most ",
             kMaxHeaderBytes, " are allowed");

@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <memory>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "apps/vit/commands/commands.h"
 #include "apps/vit/commands/passes.h"
 #include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/standard_streams.h"
@@ -23,8 +23,6 @@
 
 namespace vit::app {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr const char* kExamples =
     "A pass is the computation of vit classify for a batch (vit embed if there is no classifier), without "
@@ -89,12 +87,12 @@ std::string name_of(const Combination& combination) {
               combination.threads);
 }
 
-std::string machine_line(const ordered_json& machine) {
+std::string machine_line(const JsonValue& machine) {
   return machine["cpu"].get<std::string>() + text(", ", machine["cores"].get<int>(), " cores, vit ") +
          machine["version"].get<std::string>() + "\n";
 }
 
-std::string result_lines(const ordered_json& result) {
+std::string result_lines(const JsonValue& result) {
   char line[256];
   std::snprintf(
       line, sizeof line, "%4zux%-4zu  batch %-3zu  threads %-2d  %9.3f ms/image (min %.3f, spread %.3f)",
@@ -115,7 +113,7 @@ std::string result_lines(const ordered_json& result) {
     std::snprintf(line, sizeof line, " %s %.3f", stage.c_str(), milliseconds.get<double>());
     out += line;
   }
-  const ordered_json &attention = result["attention"], &plan = result["plan"];
+  const JsonValue &attention = result["attention"], &plan = result["plan"];
   std::snprintf(line, sizeof line,
                 " ms\n    attention %.1f GFLOP/s, %.1f %% of the peak %.1f of its products\n",
                 attention["gflops"].get<double>(), attention["percent_of_peak"].get<double>(),
@@ -161,11 +159,11 @@ std::vector<CommonOptions> variants(const BenchOptions& options) {
   return out;
 }
 
-ordered_json machine_facts(bool with_kernels) {
-  ordered_json machine{{"cpu", cpu_name()},
-                       {"cores", num_threads()},
-                       {"instruction_sets", cpu_instruction_sets()},
-                       {"version", version()}};
+JsonValue machine_facts(bool with_kernels) {
+  JsonValue machine{{"cpu", cpu_name()},
+                    {"cores", num_threads()},
+                    {"instruction_sets", cpu_instruction_sets()},
+                    {"version", version()}};
   if (!with_kernels) return machine;
   for (const KernelInfo& table : available_kernels())
     machine["kernels"].push_back({{"name", table.name},
@@ -182,7 +180,7 @@ void bench_variant(const BenchOptions& options, const std::shared_ptr<const Mode
   for (const Combination& combination : combinations(options, *model)) {
     if (interrupted()) return;
     try {
-      ordered_json result{{"model", model_name(options, *model)}};
+      JsonValue result{{"model", model_name(options, *model)}};
       result.update(measure_passes(model, combination, options.seconds));
       if (interrupted()) return;
       take(result);
@@ -202,8 +200,8 @@ int bench(const BenchOptions& options) {
   const std::size_t num_each = combinations(options, *model).size();
   hold_interrupts();
 
-  const ordered_json machine = machine_facts(options.report);
-  ordered_json results = ordered_json::array();
+  const JsonValue machine = machine_facts(options.report);
+  JsonValue results = JsonValue::array();
   Progress progress("bench", all.size() * num_each, options.common.progress_mode());
   const auto print = [&](const std::string& lines) {
     progress.clear();
@@ -216,13 +214,14 @@ int bench(const BenchOptions& options) {
       print(printable(model_name(options, *model)) + ", " + to_string(model->precision()) + ", kernels " +
             model->kernels() + "\n");
     }
-    bench_variant(options, model, progress, [&](const ordered_json& result) {
+    bench_variant(options, model, progress, [&](const JsonValue& result) {
       results.push_back(result);
       if (!is_json) print(result_lines(result));
     });
   }
   progress.finish("");
-  if (is_json) print(ordered_json{{"machine", machine}, {"results", results}}.dump(2) + "\n");
+  if (is_json)
+    print(JsonValue{{"machine", machine}, {"results", results}}.dump(internal::JsonLayout::indented) + "\n");
   return exit_code(progress);
 }
 

@@ -69,20 +69,15 @@ std::string as_text(const Row& row, bool are_probabilities, bool colors) {
 }
 
 std::string as_json(const Row& row) {
-  std::string out = "{\"file\": ";
-  append_json_string(out, row.file);
-  out += ", \"top\": [";
-  for (std::size_t i = 0; i < row.top.size(); ++i) {
-    const Prediction& prediction = row.top[i];
-    out += text(i > 0 ? ", " : "", "{\"index\": ", prediction.index, ", \"label\": ");
-    append_json_string(out, prediction.label);
-    out += ", \"probability\": ";
-    append_json_float(out, prediction.probability);
-    out += ", \"logit\": ";
-    append_json_float(out, prediction.logit);
-    out += "}";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("file", row.file).key("top").begin_array();
+  for (const Prediction& prediction : row.top) {
+    json.begin_object().member("index", prediction.index).member("label", prediction.label);
+    json.member("probability", prediction.probability).member("logit", prediction.logit).end_object();
   }
-  return out + "]}\n";
+  json.end_array().end_object();
+  return out + "\n";
 }
 
 std::string as_csv(const Row& row) {

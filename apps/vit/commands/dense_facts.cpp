@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <variant>
 
 #include "apps/vit/commands/flops.h"
+#include "apps/vit/ground/json_value.h"
 #include "vit/base/choices.h"
 
 namespace vit::app {
 namespace {
-
-using nlohmann::ordered_json;
 
 const char* name_of(ClassReadout readout) {
   switch (readout) {
@@ -47,7 +45,7 @@ const char* name_of(ImageResize rule) {
 
 /// The kind of a branch and the numbers that it alone has.
 struct LayersFacts {
-  ordered_json& out;
+  JsonValue& out;
 
   void operator()(const DptConfig& c) const {
     out["kind"] = "dpt";
@@ -85,17 +83,17 @@ struct LayersFacts {
   }
 };
 
-ordered_json branch_json(const DenseBranch& branch) {
-  ordered_json out;
+JsonValue branch_json(const DenseBranch& branch) {
+  JsonValue out;
   if (!branch.name.empty()) out["name"] = branch.name;
   std::visit(LayersFacts{out}, branch.layers);
   out["taps"] = branch.taps;
   out["tap_norm"] = branch.tap_norm;
-  ordered_json& outputs = out["outputs"] = ordered_json::object();
+  JsonValue& outputs = out["outputs"] = JsonValue::object();
   for (const MapOutput& output : branch.outputs) {
     std::string key = to_string(output.meaning);
     std::ranges::replace(key, ' ', '_');
-    ordered_json& one = outputs[key] = {{"channels", output.channels}};
+    JsonValue& one = outputs[key] = {{"channels", output.channels}};
     if (output.finish != MapFinish::none) one["finish"] = name_of(output.finish);
     if (output.highest > 0.0f) one["range"] = {output.lowest, output.highest};
     if (output.scale != 1.0f) one["scale"] = output.scale;
@@ -105,7 +103,7 @@ ordered_json branch_json(const DenseBranch& branch) {
 
 }  // namespace
 
-ordered_json dense_json(const CheckpointDescription& facts) {
+JsonValue dense_json(const CheckpointDescription& facts) {
   const DenseConfig& config = *facts.dense;
   std::size_t parameters = 0, tensors = 0;
   for (const TensorUse& tensor : facts.report.tensors) {
@@ -116,7 +114,7 @@ ordered_json dense_json(const CheckpointDescription& facts) {
     ++tensors;
   }
   const GridSize grid = facts.config.native_grid();
-  ordered_json out;
+  JsonValue out;
   out["family"] = config.family;
   out["tensors"] = tensors;
   out["parameters"] = parameters;
@@ -129,7 +127,7 @@ ordered_json dense_json(const CheckpointDescription& facts) {
   out["to_image"] = name_of(config.to_image);
   out["pads_pixels"] = config.pads_pixels;
   out["labels"] = config.labels.size();
-  out["branches"] = ordered_json::array();
+  out["branches"] = JsonValue::array();
   for (const DenseBranch& branch : config.branches) out["branches"].push_back(branch_json(branch));
   return out;
 }

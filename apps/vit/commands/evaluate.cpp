@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "apps/vit/classes/class_options.h"
 #include "apps/vit/commands/commands.h"
 #include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
@@ -27,7 +27,6 @@ namespace vit::app {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 constexpr const char* kExamples =
     "FOLDER contains one subfolder per class, named by label, synset or index:\n"
@@ -93,14 +92,14 @@ class Confusion {
   double top5() const { return ratio(num_among_); }
 
   /// One entry for each class that has images; predictions ordered by count.
-  ordered_json to_json(const Labels& labels) const {
-    ordered_json out = ordered_json::array();
+  JsonValue to_json(const Labels& labels) const {
+    JsonValue out = JsonValue::array();
     for (const auto& [truth, row] : counts_) {
       std::vector<std::pair<std::size_t, std::size_t>> ordered(row.begin(), row.end());
       std::stable_sort(ordered.begin(), ordered.end(),
                        [](const auto& a, const auto& b) { return a.second > b.second; });
       std::size_t images = 0;
-      ordered_json predicted = ordered_json::array();
+      JsonValue predicted = JsonValue::array();
       for (const auto& [index, count] : ordered) {
         images += count;
         predicted.push_back({{"index", index}, {"label", labels.name(index)}, {"count", count}});
@@ -124,7 +123,7 @@ class Confusion {
   std::size_t num_images_ = 0, num_first_ = 0, num_among_ = 0;
 };
 
-ordered_json result_json(const Confusion& confusion, const Labels& labels, const Progress& progress) {
+JsonValue result_json(const Confusion& confusion, const Labels& labels, const Progress& progress) {
   const double seconds = progress.seconds();
   return {{"images", confusion.num_images()},
           {"top1", confusion.top1()},
@@ -143,7 +142,7 @@ std::size_t columns(const std::string& label) {
   return decode_utf8(printable(label)).size();
 }
 
-std::string as_text(const ordered_json& result) {
+std::string as_text(const JsonValue& result) {
   char line[160];
   std::snprintf(line, sizeof line, "top-1 %.2f %%, top-5 %.2f %% of %zu images, %zu failed, %.1f images/s\n",
                 100 * result["top1"].get<double>(), 100 * result["top5"].get<double>(),
@@ -151,13 +150,13 @@ std::string as_text(const ordered_json& result) {
                 result["images_per_second"].get<double>());
   std::string out = line;
   std::size_t most_images = 0, longest_label = 0;
-  for (const ordered_json& row : result["confusion"]) {
+  for (const JsonValue& row : result["confusion"]) {
     most_images = std::max(most_images, row["images"].get<std::size_t>());
     longest_label = std::max(longest_label, columns(row["label"].get<std::string>()));
   }
   const int digits = static_cast<int>(std::to_string(most_images).size());
   const std::size_t label_columns = std::min(longest_label, kMaxLabelColumns);
-  for (const ordered_json& row : result["confusion"]) {
+  for (const JsonValue& row : result["confusion"]) {
     const auto images = row["images"].get<std::size_t>(), correct = row["correct"].get<std::size_t>();
     std::snprintf(line, sizeof line, "  %6.2f %%  %*zu of %*zu  ",
                   100.0 * static_cast<double>(correct) / static_cast<double>(images), digits, correct, digits,
@@ -165,7 +164,7 @@ std::string as_text(const ordered_json& result) {
     const std::string label = row["label"];
     out += line + printable(label);
     std::size_t shown = 0;
-    for (const ordered_json& predicted : row["predicted"]) {
+    for (const JsonValue& predicted : row["predicted"]) {
       if (predicted["index"] == row["index"] || shown == 3) continue;
       const std::size_t padding = label_columns - std::min(label_columns, columns(label));
       out += (shown++ == 0 ? std::string(padding, ' ') + "  predicted as " : ", ") +
@@ -208,10 +207,8 @@ class Evaluation : public ImageWork {
     run.progress().finish("");
     VIT_CHECK(confusion_.num_images() > 0 || interrupted(), "evaluate", options_.folder.string(),
               ": no image could be evaluated");
-    const ordered_json result = result_json(confusion_, classes_->labels, run.progress());
-    print_result(options_.format == PrintFormat::json
-                     ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
-                     : as_text(result));
+    const JsonValue result = result_json(confusion_, classes_->labels, run.progress());
+    print_result(options_.format == PrintFormat::json ? result.dump() + "\n" : as_text(result));
     return 0;
   }
 

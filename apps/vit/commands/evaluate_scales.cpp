@@ -3,11 +3,11 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "apps/vit/commands/commands.h"
 #include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
@@ -120,8 +120,6 @@ double ScaleConsistency::other_places() const {
   return num_others_ == 0 ? 0.0 : others_ / static_cast<double>(num_others_);
 }
 
-using nlohmann::ordered_json;
-
 /// A size at which features are compared.
 struct Scale {
   std::size_t size = 0;
@@ -137,9 +135,9 @@ std::string rule_of(const ModelConfig& config) {
       RopeScaling{.rule = position::default_scaling_rule(position.coordinates)}));
 }
 
-ordered_json result_json(const std::vector<Scale>& scales, const ImageRun& run, std::size_t images,
-                         std::size_t failed) {
-  ordered_json sizes = ordered_json::array();
+JsonValue result_json(const std::vector<Scale>& scales, const ImageRun& run, std::size_t images,
+                      std::size_t failed) {
+  JsonValue sizes = JsonValue::array();
   for (const Scale& scale : scales) {
     sizes.push_back({{"size", scale.size},
                      {"rows", scale.grid.rows},
@@ -153,10 +151,10 @@ ordered_json result_json(const std::vector<Scale>& scales, const ImageRun& run, 
           {"sizes", std::move(sizes)}};
 }
 
-std::string scales_text(const ordered_json& result) {
+std::string scales_text(const JsonValue& result) {
   std::string out = text("cosine of the patch features of ", result["images"].get<std::size_t>(),
                          " images with those at another size, at the same position and elsewhere\n");
-  for (const ordered_json& row : result["sizes"]) {
+  for (const JsonValue& row : result["sizes"]) {
     char line[120];
     std::snprintf(line, sizeof line, "  %5zu  %3zu x %-3zu patches  %.4f  elsewhere %.4f\n",
                   row["size"].get<std::size_t>(), row["rows"].get<std::size_t>(),
@@ -202,7 +200,7 @@ class ScaleComparison : public ImageWork {
     run.progress().finish("");
     VIT_CHECK(images_ > 0 || interrupted(), "evaluate", evaluation_.folder.string(),
               ": no image could be evaluated");
-    const ordered_json result = result_json(scales_, run, images_, run.progress().num_failed());
+    const JsonValue result = result_json(scales_, run, images_, run.progress().num_failed());
     print_result(evaluation_.as_json ? result.dump() + "\n" : scales_text(result));
     return 0;
   }

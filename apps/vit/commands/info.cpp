@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -15,6 +14,7 @@
 #include "apps/vit/commands/flops.h"
 #include "apps/vit/commands/model_facts.h"
 #include "apps/vit/ground/flag_names.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
@@ -29,8 +29,6 @@
 
 namespace vit::app {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -63,8 +61,8 @@ std::string reason_of_choice(const CommonOptions& options) {
   return "the fastest that this machine supports";
 }
 
-ordered_json kernels_json(const CommonOptions& options) {
-  ordered_json available = ordered_json::array();
+JsonValue kernels_json(const CommonOptions& options) {
+  JsonValue available = JsonValue::array();
   for (const KernelInfo& kernels : available_kernels()) {
     available.push_back({{"name", kernels.name},
                          {"description", kernels.description},
@@ -76,8 +74,8 @@ ordered_json kernels_json(const CommonOptions& options) {
           {"why", reason_of_choice(options)}};
 }
 
-ordered_json machine_json(const InfoOptions& options) {
-  ordered_json out;
+JsonValue machine_json(const InfoOptions& options) {
+  JsonValue out;
   out["version"] = version();
   out["cpu"] = {{"name", cpu_name()}, {"cores", num_threads()}, {"instruction_sets", cpu_instruction_sets()}};
   out["kernels"] = kernels_json(options.common);
@@ -89,9 +87,9 @@ ordered_json machine_json(const InfoOptions& options) {
   return out;
 }
 
-std::string kernels_text(const ordered_json& kernels) {
+std::string kernels_text(const JsonValue& kernels) {
   std::string out, arithmetic;
-  for (const ordered_json& table : kernels["available"]) {
+  for (const JsonValue& table : kernels["available"]) {
     const std::string name = table["name"];
     if (name == kernels["chosen"]) {
       for (const char* const dtype : {"bfloat16", "int8"})
@@ -104,14 +102,14 @@ std::string kernels_text(const ordered_json& kernels) {
   return out + "  * chosen: " + kernels["why"].get<std::string>() + "\n" + arithmetic;
 }
 
-std::string machine_text(const ordered_json& machine) {
+std::string machine_text(const JsonValue& machine) {
   std::string out = "version     " + machine["version"].get<std::string>() + "\n";
   out += "processor   " + machine["cpu"]["name"].get<std::string>() + "\n";
   out += text("cores       ", machine["cpu"]["cores"].get<int>(), "\nsupports   ");
-  for (const ordered_json& set : machine["cpu"]["instruction_sets"]) out += " " + set.get<std::string>();
+  for (const JsonValue& set : machine["cpu"]["instruction_sets"]) out += " " + set.get<std::string>();
   out += "\nkernels\n" + kernels_text(machine["kernels"]);
   if (machine.contains("peak")) {
-    const ordered_json& peak = machine["peak"];
+    const JsonValue& peak = machine["peak"];
     out += text("peak        ", peak["gflops"].get<double>(), " GFLOP/s with ", peak["threads"].get<int>(),
                 " threads\n");
   }
@@ -181,7 +179,7 @@ std::map<std::string, std::size_t> ignored_by_reason(const std::vector<TensorUse
   return out;
 }
 
-ordered_json flops_json(const CheckpointDescription& facts) {
+JsonValue flops_json(const CheckpointDescription& facts) {
   const std::optional<GridSize> grid = grid_of(facts);
   if (!grid) return nullptr;
   const Flops flops = count_flops(facts.config, *grid);
@@ -196,15 +194,15 @@ ordered_json flops_json(const CheckpointDescription& facts) {
           {"head", flops.head}};
 }
 
-ordered_json lines_of(const std::string& text) {
-  ordered_json out = ordered_json::array();
+JsonValue lines_of(const std::string& text) {
+  JsonValue out = JsonValue::array();
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) out.push_back(line);
   return out;
 }
 
-ordered_json tensors_json(const std::vector<TensorUse>& uses) {
-  ordered_json tensors = ordered_json::array();
+JsonValue tensors_json(const std::vector<TensorUse>& uses) {
+  JsonValue tensors = JsonValue::array();
   for (const TensorUse& tensor : uses) {
     const std::string use = tensor.feeds.empty() ? "ignored: " + tensor.ignored_because : tensor.feeds;
     tensors.push_back(
@@ -227,25 +225,27 @@ std::string rope_scaling_text(const PositionConfig& position) {
 }
 
 /// Adds the facts about an image tower.
-void add_image_tower(const CheckpointDescription& facts, ordered_json& out) {
+void add_image_tower(const CheckpointDescription& facts, JsonValue& out) {
   out["parameters"] = facts.report.num_parameters;
   out["flops_per_image"] = flops_json(facts);
-  out["config"] = ordered_json::parse(internal::config_json(facts.config));
+  out["config"] = JsonValue::from(internal::parse_json(internal::config_json(facts.config), "configuration"));
   if (const std::string scaling = rope_scaling_text(facts.config.position); !scaling.empty())
     out["rope_scaling"] = scaling;
   if (facts.dense) out["dense_head"] = dense_json(facts);
   out["labels"] = facts.config.head.labels.size();
   out["preprocessing"] = nullptr;
-  if (facts.preprocess) out["preprocessing"] = ordered_json::parse(internal::config_json(*facts.preprocess));
+  if (facts.preprocess)
+    out["preprocessing"] =
+        JsonValue::from(internal::parse_json(internal::config_json(*facts.preprocess), "configuration"));
   out["preprocessing_steps"] =
       lines_of(facts.preprocess ? Preprocessor(*facts.preprocess).describe() : kNoPreprocessing);
 }
 
-ordered_json model_json(const InfoOptions& options, const ModelFacts& facts) {
+JsonValue model_json(const InfoOptions& options, const ModelFacts& facts) {
   const LoadReport& report = facts.report();
-  ordered_json out;
+  JsonValue out;
   out["path"] = report.path.string();
-  out["files"] = ordered_json::array();
+  out["files"] = JsonValue::array();
   for (const std::filesystem::path& file : report.files) out["files"].push_back(file.string());
   out["architecture"] = facts.image ? facts.image->config.architecture : facts.text->config.architecture;
   out["family"] = facts.image ? facts.image->config.family : facts.text->config.family;
@@ -253,10 +253,10 @@ ordered_json model_json(const InfoOptions& options, const ModelFacts& facts) {
   out["stored_dtype"] = report.stored_dtype;
   if (facts.image) add_image_tower(*facts.image, out);
   if (facts.text) out["text"] = to_json(*facts.text);
-  out["notes"] = ordered_json::array();
+  out["notes"] = JsonValue::array();
   for (const std::string& note : report.notes) out["notes"].push_back(with_flag_names(note));
   const std::vector<TensorUse> tensors = tensor_uses(facts);
-  out["ignored"] = ordered_json::array();
+  out["ignored"] = JsonValue::array();
   for (const auto& [reason, count] : ignored_by_reason(tensors)) {
     out["ignored"].push_back({{"tensors", count}, {"why", reason}});
   }
@@ -265,7 +265,7 @@ ordered_json model_json(const InfoOptions& options, const ModelFacts& facts) {
 }
 
 /// "    key: value" lines; nested objects as "position.rope".
-std::string values_text(const ordered_json& object, const std::string& prefix = "") {
+std::string values_text(const JsonValue& object, const std::string& prefix = "") {
   std::string out;
   for (const auto& [key, value] : object.items()) {
     if (value.is_object()) {
@@ -278,7 +278,7 @@ std::string values_text(const ordered_json& object, const std::string& prefix = 
   return out;
 }
 
-std::string flops_text(const ordered_json& flops) {
+std::string flops_text(const JsonValue& flops) {
   if (flops.is_null()) return "FLOPs         depend on the size of each image (--size native)\n";
   return text("FLOPs         ", with_unit(flops["total"].get<double>()), " per image of ",
               flops["height"].get<std::size_t>(), " x ", flops["width"].get<std::size_t>(),
@@ -286,10 +286,10 @@ std::string flops_text(const ordered_json& flops) {
 }
 
 /// A line for each tensor: name, shape, dtype, use, in columns.
-std::string tensors_text(const ordered_json& tensors) {
+std::string tensors_text(const JsonValue& tensors) {
   std::vector<std::array<std::string, 4>> rows;
   std::array<std::size_t, 4> widths{};
-  for (const ordered_json& tensor : tensors) {
+  for (const JsonValue& tensor : tensors) {
     rows.push_back({printable(tensor["name"].get<std::string>()), tensor["shape"].dump(),
                     tensor["dtype"].get<std::string>(), printable(tensor["use"].get<std::string>())});
     for (std::size_t i = 0; i + 1 < widths.size(); ++i)
@@ -306,13 +306,13 @@ std::string tensors_text(const ordered_json& tensors) {
   return out;
 }
 
-std::string parameters_text(const ordered_json& tower) {
+std::string parameters_text(const JsonValue& tower) {
   const auto parameters = tower["parameters"].get<unsigned long long>();
   return with_thousands(parameters) + " (" + with_unit(static_cast<double>(parameters)) + ")\n";
 }
 
-std::string dense_head_text(ordered_json head) {
-  const ordered_json branches = head["branches"], flops = head["flops"];
+std::string dense_head_text(JsonValue head) {
+  const JsonValue branches = head["branches"], flops = head["flops"];
   std::string out = "dense head\n  parameters: " + parameters_text(head);
   out += text("  FLOPs: ", with_unit(flops["total"].get<double>()), " per image of ",
               flops["height"].get<std::size_t>(), " x ", flops["width"].get<std::size_t>(), "\n");
@@ -322,41 +322,41 @@ std::string dense_head_text(ordered_json head) {
   return out;
 }
 
-std::string image_tower_text(const ordered_json& model) {
+std::string image_tower_text(const JsonValue& model) {
   std::string out = "parameters    " + parameters_text(model) + flops_text(model["flops_per_image"]) +
                     "configuration\n" + values_text(model["config"]);
   if (model.contains("rope_scaling"))
     out += "rope scaling  " + model["rope_scaling"].get<std::string>() + "\n";
   if (model.contains("dense_head")) out += dense_head_text(model["dense_head"]);
-  const ordered_json& preprocessing = model["preprocessing"];
+  const JsonValue& preprocessing = model["preprocessing"];
   const std::string source = preprocessing.is_null() ? "unknown" : preprocessing["source"];
   out += "preprocessing (" + printable(source) + ")\n";
-  for (const ordered_json& step : model["preprocessing_steps"]) out += "  " + step.get<std::string>() + "\n";
+  for (const JsonValue& step : model["preprocessing_steps"]) out += "  " + step.get<std::string>() + "\n";
   return out;
 }
 
-std::string text_tower_text(const ordered_json& tower) {
+std::string text_tower_text(const JsonValue& tower) {
   std::string out = "text tower\n  parameters: " + parameters_text(tower) + values_text(tower["config"]);
   if (tower["score"].is_object()) out += values_text(tower["score"], "score.");
   if (tower["tokenizer"].is_object()) return out + values_text(tower["tokenizer"], "tokenizer.");
   return out + "  tokenizer: " + printable(tower["tokenizer_missing"].get<std::string>()) + "\n";
 }
 
-std::string model_text(const ordered_json& model) {
+std::string model_text(const JsonValue& model) {
   const auto word = [&](const char* key) {
     const std::string value = model[key];
     return (value.empty() ? "-" : printable(value)) + "\n";
   };
   std::string out = "model         " + word("path");
-  for (const ordered_json& file : model["files"])
+  for (const JsonValue& file : model["files"])
     out += "file          " + printable(file.get<std::string>()) + "\n";
   out += "architecture  " + word("architecture") + "family        " + word("family") + "library       " +
          word("library") + "stored as     " + word("stored_dtype");
   if (model.contains("config")) out += image_tower_text(model);
   if (model.contains("text")) out += text_tower_text(model["text"]);
-  for (const ordered_json& note : model["notes"])
+  for (const JsonValue& note : model["notes"])
     out += "note          " + printable(note.get<std::string>()) + "\n";
-  for (const ordered_json& ignored : model["ignored"]) {
+  for (const JsonValue& ignored : model["ignored"]) {
     out += text("ignored       ", ignored["tensors"].get<std::size_t>(), " tensors: ") +
            printable(ignored["why"].get<std::string>()) + "\n";
   }
@@ -385,11 +385,11 @@ int info(InfoOptions options) {
   }
   const bool has_model = !options.common.model.empty() || !options.common.model_options.architecture.empty();
   if (options.tensors && !has_model) fail_usage("--tensors needs PATH or --model");
-  ordered_json out = machine_json(options);
+  JsonValue out = machine_json(options);
   if (has_model) out["model"] = model_json(options, load_facts(options));
   std::string printed;
   if (options.json) {
-    printed = out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    printed = out.dump(internal::JsonLayout::indented) + "\n";
   } else {
     if (options.peak || !(has_model || options.list_kernels)) {
       printed += machine_text(out);  // with the kernels

@@ -1,10 +1,10 @@
 #include "apps/vit/commands/model_facts.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "apps/vit/ground/flag_names.h"
+#include "apps/vit/ground/json_value.h"
 #include "vit/base/check.h"
 #include "vit/config/fields.h"
 
@@ -33,33 +33,31 @@ std::optional<Preprocessor> find_preprocessor(const CommonOptions& options) {
 
 namespace {
 
-using nlohmann::ordered_json;
-
 /// The smallest decimal of a float32.
-ordered_json number(float value) {
+JsonValue number(float value) {
   return std::stod(text(value));
 }
 
-ordered_json to_json(const TextConfig& config) {
-  ordered_json out{{"vocabulary_size", config.vocabulary_size},
-                   {"context_length", config.context_length},
-                   {"width", config.width},
-                   {"depth", config.depth},
-                   {"num_heads", config.num_heads},
-                   {"mlp_dim", config.mlp_dim},
-                   {"positions", config.sinusoidal_positions ? "sinusoidal" : "learned"},
-                   {"norm_eps", number(config.norm_eps)},
-                   {"activation", std::string(internal::enum_name(config.activation))},
-                   {"qkv_bias", config.qkv_bias},
-                   {"mask", to_string(config.mask)},
-                   {"pooling", to_string(config.pooling)}};
+JsonValue to_json(const TextConfig& config) {
+  JsonValue out{{"vocabulary_size", config.vocabulary_size},
+                {"context_length", config.context_length},
+                {"width", config.width},
+                {"depth", config.depth},
+                {"num_heads", config.num_heads},
+                {"mlp_dim", config.mlp_dim},
+                {"positions", config.sinusoidal_positions ? "sinusoidal" : "learned"},
+                {"norm_eps", number(config.norm_eps)},
+                {"activation", std::string(internal::enum_name(config.activation))},
+                {"qkv_bias", config.qkv_bias},
+                {"mask", to_string(config.mask)},
+                {"pooling", to_string(config.pooling)}};
   if (config.pooling == TextPooling::end_token) out["end_token"] = config.end_token;
   out["projection_dim"] = config.projection_dim;
   out["embedding_dim"] = config.embedding_dim();
   return out;
 }
 
-ordered_json to_json(const Tokenizer& tokenizer) {
+JsonValue to_json(const Tokenizer& tokenizer) {
   return {{"class", tokenizer.name()},        {"library", to_string(tokenizer.library())},
           {"cleaning", tokenizer.cleaning()}, {"vocabulary_size", tokenizer.vocabulary_size()},
           {"padding", tokenizer.padding()},   {"padding_side", tokenizer.pads_left() ? "left" : "right"}};
@@ -72,15 +70,15 @@ std::optional<TextDescription> find_text_facts(const CommonOptions& options) {
   return describe_text_tower(model_path(options), text_options(options));
 }
 
-ordered_json to_json(const TextDescription& text) {
-  ordered_json out{{"architecture", text.config.architecture},
-                   {"family", text.config.family},
-                   {"library", text.config.library},
-                   {"stored_dtype", text.report.stored_dtype},
-                   {"parameters", text.report.num_parameters},
-                   {"config", to_json(text.config)},
-                   {"score", nullptr},
-                   {"tokenizer", nullptr}};
+JsonValue to_json(const TextDescription& text) {
+  JsonValue out{{"architecture", text.config.architecture},
+                {"family", text.config.family},
+                {"library", text.config.library},
+                {"stored_dtype", text.report.stored_dtype},
+                {"parameters", text.report.num_parameters},
+                {"config", to_json(text.config)},
+                {"score", nullptr},
+                {"tokenizer", nullptr}};
   if (const std::optional<TextScore>& score = text.config.score)
     out["score"] = {
         {"kind", to_string(score->kind)}, {"scale", number(score->scale)}, {"bias", number(score->bias)}};

@@ -1,9 +1,9 @@
 // Properties of a model, of its text tower and of its dense head that are known without running them.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/options/options.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
@@ -23,10 +23,10 @@ std::optional<Preprocessor> find_preprocessor(const CommonOptions& options);
 std::optional<TextDescription> find_text_facts(const CommonOptions& options);
 
 /// Configuration, score and tokenizer, in the order in which they are printed.
-nlohmann::ordered_json to_json(const TextDescription& text);
+JsonValue to_json(const TextDescription& text);
 
 /// Parameters, FLOPs at the model's own size, and the configuration of each branch; for checkpoints with a
 /// dense head.
-nlohmann::ordered_json dense_json(const CheckpointDescription& facts);
+JsonValue dense_json(const CheckpointDescription& facts);
 
 }  // namespace vit::app

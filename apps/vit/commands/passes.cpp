@@ -10,6 +10,7 @@
 
 #include "apps/vit/commands/flops.h"
 #include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/peak_memory.h"
 #include "vit/kernels/cpu_info.h"
 #include "vit/kernels/kernels.h"
@@ -22,7 +23,6 @@ namespace vit::app {
 namespace {
 
 namespace kernels = internal::kernels;
-using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 /// Seconds of single passes, and statistics of them.
@@ -111,7 +111,7 @@ class Pass {
   }
   /// Milliseconds per image and stage, of the fastest of several passes: the one disturbed
   /// least by other programs.
-  ordered_json stages(std::size_t batch) {
+  JsonValue stages(std::size_t batch) {
     constexpr int kPasses = 7;
     double fastest = std::numeric_limits<double>::infinity();
     StageTimes kept;
@@ -122,14 +122,14 @@ class Pass {
       if (total < fastest) kept = times;
       fastest = std::min(fastest, total);
     }
-    ordered_json out;
+    JsonValue out;
     for (std::size_t i = 0; i < kStageNames.size(); ++i) {
       out[kStageNames[i]] = kept.seconds[i] * 1e3 / static_cast<double>(batch);
     }
     return out;
   }
 
-  ordered_json plan(const Combination& combination) const {
+  JsonValue plan(const Combination& combination) const {
     const PassPlan plan = session_.plan(combination.batch, combination.height, combination.width);
     return {{"images_per_pass", plan.images_per_pass},
             {"images_per_task", plan.images_per_task},
@@ -167,8 +167,8 @@ Work work_of(const Model& model, const Combination& combination) {
 
 /// The products of attention next to the limit of their own arithmetic; the stage also packs keys and values,
 /// rotates, and computes softmax.
-ordered_json attention_rate(double operations, double milliseconds, int threads,
-                            const kernels::Arithmetic& arithmetic) {
+JsonValue attention_rate(double operations, double milliseconds, int threads,
+                         const kernels::Arithmetic& arithmetic) {
   const double gflops = operations / milliseconds * 1e-6;
   const double peak = kernels::measure_attention_peak_gflops(threads, arithmetic);
   return {{"gflop_per_image", operations * 1e-9},
@@ -179,8 +179,8 @@ ordered_json attention_rate(double operations, double milliseconds, int threads,
 
 }  // namespace
 
-ordered_json measure_passes(const std::shared_ptr<const Model>& model, const Combination& combination,
-                            double seconds) {
+JsonValue measure_passes(const std::shared_ptr<const Model>& model, const Combination& combination,
+                         double seconds) {
   const kernels::Arithmetic& arithmetic =
       kernels::arithmetic_of(kernels::find_kernels(model->kernels()), model->precision());
   const Work work = work_of(*model, combination);
@@ -196,30 +196,30 @@ ordered_json measure_passes(const std::shared_ptr<const Model>& model, const Com
   const double images = static_cast<double>(combination.batch);
   const double median = timing.quantile(0.5) / images;
   const double gflops = work.executed / median * 1e-9;
-  ordered_json out{{"height", combination.height},
-                   {"width", combination.width},
-                   {"batch", combination.batch},
-                   {"threads", combination.threads},
-                   {"dtype", to_string(model->precision())},
-                   {"kernels", model->kernels()},
-                   {"ms_per_image", median * 1e3},
-                   {"ms_min", timing.quantile(0.0) / images * 1e3},
-                   {"ms_spread", (timing.quantile(0.75) - timing.quantile(0.25)) / images * 1e3},
-                   {"passes", timing.seconds.size()},
-                   {"images_per_second", 1.0 / median},
-                   {"gflop_per_image", work.executed * 1e-9},
-                   {"gflop_per_image_all_tokens", work.all_tokens * 1e-9},
-                   {"gflops", gflops},
-                   {"peak_gflops", peak},
-                   {"percent_of_peak", 100.0 * gflops / peak},
-                   {"tile_gflops", timing.median_tile_gflops()},
-                   {"percent_of_tile", 100.0 * gflops / timing.median_tile_gflops()}};
+  JsonValue out{{"height", combination.height},
+                {"width", combination.width},
+                {"batch", combination.batch},
+                {"threads", combination.threads},
+                {"dtype", to_string(model->precision())},
+                {"kernels", model->kernels()},
+                {"ms_per_image", median * 1e3},
+                {"ms_min", timing.quantile(0.0) / images * 1e3},
+                {"ms_spread", (timing.quantile(0.75) - timing.quantile(0.25)) / images * 1e3},
+                {"passes", timing.seconds.size()},
+                {"images_per_second", 1.0 / median},
+                {"gflop_per_image", work.executed * 1e-9},
+                {"gflop_per_image_all_tokens", work.all_tokens * 1e-9},
+                {"gflops", gflops},
+                {"peak_gflops", peak},
+                {"percent_of_peak", 100.0 * gflops / peak},
+                {"tile_gflops", timing.median_tile_gflops()},
+                {"percent_of_tile", 100.0 * gflops / timing.median_tile_gflops()}};
   out["ms_per_stage"] = pass.stages(combination.batch);
   const double of_attention = out["ms_per_stage"]["attention"].get<double>();
   out["attention"] = attention_rate(work.attention, of_attention, combination.threads, arithmetic);
   const std::optional<std::size_t> memory = peak_memory_bytes();
   out["plan"] = pass.plan(combination);
-  out["peak_memory_bytes"] = memory ? ordered_json(*memory) : ordered_json(nullptr);
+  out["peak_memory_bytes"] = memory ? JsonValue(*memory) : JsonValue(nullptr);
   return out;
 }
 

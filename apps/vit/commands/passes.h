@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "apps/vit/ground/json_value.h"
 #include "vit/model.h"
 
 namespace vit::app {
@@ -18,7 +18,7 @@ struct Combination {
 
 /// One result of vit bench --json, without the name of the model. Passes take about `seconds`, those of the
 /// stages and of the peaks come on top. Throws Error for a combination that the model does not support.
-nlohmann::ordered_json measure_passes(const std::shared_ptr<const Model>& model,
-                                      const Combination& combination, double seconds);
+JsonValue measure_passes(const std::shared_ptr<const Model>& model, const Combination& combination,
+                         double seconds);
 
 }  // namespace vit::app

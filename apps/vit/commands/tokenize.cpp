@@ -48,18 +48,12 @@ Tokenizer load_tokenizer(const TokenizeOptions& options) {
 
 std::string json_line(std::string_view text, const std::vector<std::int32_t>& ids,
                       const Tokenizer& tokenizer) {
-  std::string line = "{\"text\": " + json_string(text) + ", \"ids\": [";
-  std::string tokens;
-  for (const std::int32_t id : ids) {
-    const bool first = tokens.empty();
-    if (!first) {
-      line += ", ";
-      tokens += ", ";
-    }
-    line += std::to_string(id);
-    append_json_string(tokens, tokenizer.token(id));
-  }
-  return line + "], \"tokens\": [" + tokens + "]}\n";
+  std::string line;
+  JsonWriter json(line);
+  json.begin_object().member("text", text).array("ids", ids).key("tokens").begin_array();
+  for (const std::int32_t id : ids) json.value(tokenizer.token(id));
+  json.end_array().end_object();
+  return line + "\n";
 }
 
 int tokenize(const TokenizeOptions& options) {

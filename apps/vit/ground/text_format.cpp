@@ -27,52 +27,11 @@ bool moves_text(char32_t code) {
 
 }  // namespace
 
-void append_json_float(std::string& out, float value) {
-  if (!std::isfinite(value)) {
-    out += "null";
-    return;
-  }
-  std::array<char, 32> digits;
-  const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  const std::string_view written(digits.data(), static_cast<std::size_t>(end - digits.data()));
-  out += written;
-  if (written.find_first_of(".e") == std::string_view::npos) out += ".0";
-}
-
 void append_json_box(std::string& out, const Box& box) {
-  out += "[";
-  for (const double edge : {box.x0, box.y0, box.x1, box.y1}) {
-    if (out.back() != '[') out += ", ";
-    append_json_float(out, static_cast<float>(edge));
-  }
-  out += "]";
-}
-
-void append_json_string(std::string& out, std::string_view value) {
-  out += '"';
-  while (!value.empty()) {
-    const internal::CodePoint decoded = decode_first(value);
-    const std::string_view bytes = value.substr(0, decoded.bytes);
-    if (decoded.code == '"' || decoded.code == '\\') {
-      (out += '\\') += bytes;
-    } else if (decoded.code < 0x20 || decoded.code == 0x7F) {
-      std::array<char, 8> escaped;
-      std::snprintf(escaped.data(), escaped.size(), "\\u%04x", static_cast<unsigned>(decoded.code));
-      out += escaped.data();
-    } else if (decoded.code == kReplacement) {
-      out += "\xEF\xBF\xBD";
-    } else {
-      out += bytes;
-    }
-    value.remove_prefix(decoded.bytes);
-  }
-  out += '"';
-}
-
-std::string json_string(std::string_view value) {
-  std::string out;
-  append_json_string(out, value);
-  return out;
+  JsonWriter json(out);
+  json.begin_array();
+  for (const double edge : {box.x0, box.y0, box.x1, box.y1}) json.value(static_cast<float>(edge));
+  json.end_array();
 }
 
 std::string_view leading_json_string(std::string_view text) {

@@ -6,17 +6,17 @@
 #include <string_view>
 
 #include "vit/image/preprocess.h"
+#include "vit/io/json_writer.h"
 
 namespace vit::app {
 
-/// Shortest decimal form that round-trips to the same float32, always recognizable as a real number ("8.0",
-/// "-0.0", "1e-05"). JSON has no infinities and no NaN: they become null.
-void append_json_float(std::string& out, float value);
+using internal::append_json_float;
+using internal::append_json_string;
+using internal::json_string;
+using internal::JsonWriter;
+
 /// [x0, y0, x1, y1], each as a float.
 void append_json_box(std::string& out, const Box& box);
-/// A JSON string with quotes; ASCII controls escaped, bytes that are not UTF-8 replaced by U+FFFD.
-void append_json_string(std::string& out, std::string_view value);
-std::string json_string(std::string_view value);
 /// The quoted string at the start of `text`, with its quotes; empty if there is none.
 std::string_view leading_json_string(std::string_view text);
 /// A field of RFC 4180: quoted if it contains a comma, a quote or a line break.

@@ -5,10 +5,10 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/sha256.h"
 #include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
@@ -16,8 +16,6 @@
 
 namespace vit::app {
 namespace {
-
-using nlohmann::ordered_json;
 
 std::size_t encoded_size(std::string_view bytes) {
   return 4 * ((bytes.size() + 2) / 3);
@@ -61,8 +59,8 @@ double rounded(float score) {
 }
 
 /// JSON that may be placed between tags: no text in it can close them.
-std::string script_data(const ordered_json& json) {
-  const std::string plain = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+std::string script_data(const JsonValue& json) {
+  const std::string plain = json.dump();
   std::string out;
   for (const char c : plain) {
     if (c == '<') {
@@ -80,7 +78,7 @@ class ThumbnailText {
   /// The thumbnails must outlive the object.
   explicit ThumbnailText(std::size_t room) : room_(room) {}
 
-  void add(const Thumbnail& thumbnail, ordered_json& item) {
+  void add(const Thumbnail& thumbnail, JsonValue& item) {
     if (thumbnail.webp.empty()) {
       item["missing"] = printable(thumbnail.failure);
       return;
@@ -110,36 +108,36 @@ class ThumbnailText {
       places_;  // of thumbnails in the text, which several items may share
 };
 
-ordered_json item_json(const PageItem& item, ThumbnailText& thumbnails) {
-  ordered_json out{{"name", printable(item.name)}};
+JsonValue item_json(const PageItem& item, ThumbnailText& thumbnails) {
+  JsonValue out{{"name", printable(item.name)}};
   if (!item.link.empty()) out["link"] = item.link;
   if (!item.note.empty()) out["note"] = printable(item.note);
   if (item.score) out["score"] = rounded(*item.score);
   thumbnails.add(item.thumbnail, out);
   if (item.labels.empty()) return out;
-  out["labels"] = ordered_json::array();
+  out["labels"] = JsonValue::array();
   for (const PageLabel& label : item.labels)
-    out["labels"].push_back(ordered_json::array({printable(label.name), rounded(label.score)}));
+    out["labels"].push_back(JsonValue::array({printable(label.name), rounded(label.score)}));
   return out;
 }
 
-ordered_json page_json(const HtmlPage& page, std::size_t max_bytes, ThumbnailText& thumbnails) {
-  ordered_json sections = ordered_json::array();
+JsonValue page_json(const HtmlPage& page, std::size_t max_bytes, ThumbnailText& thumbnails) {
+  JsonValue sections = JsonValue::array();
   for (const PageSection& section : page.sections) {
-    ordered_json out;
+    JsonValue out;
     if (!section.title.empty()) out["title"] = printable(section.title);
     if (!section.note.empty()) out["note"] = printable(section.note);
     for (const PageItem& item : section.leads) out["leads"].push_back(item_json(item, thumbnails));
-    out["items"] = ordered_json::array();
+    out["items"] = JsonValue::array();
     for (const PageItem& item : section.items) out["items"].push_back(item_json(item, thumbnails));
     sections.push_back(std::move(out));
   }
-  ordered_json facts = ordered_json::array();
+  JsonValue facts = JsonValue::array();
   for (const std::string& fact : page.facts) facts.push_back(printable(fact));
-  ordered_json out{{"facts", facts},
-                   {"scores", page.scores == PageScores::probability ? "probability" : "number"},
-                   {"large", page.images == PageImages::large},
-                   {"sections", std::move(sections)}};
+  JsonValue out{{"facts", facts},
+                {"scores", page.scores == PageScores::probability ? "probability" : "number"},
+                {"large", page.images == PageImages::large},
+                {"sections", std::move(sections)}};
   if (const std::size_t count = thumbnails.num_left_out(); count != 0)
     out["left_out"] =
         text(with_thousands(count), count == 1 ? " thumbnail is" : " thumbnails are",

@@ -1,5 +1,6 @@
 #include "apps/vit/options/model_source.h"
 
+#include <array>
 #include <utility>
 
 #include "apps/vit/ground/option_values.h"
@@ -20,26 +21,17 @@ constexpr Named<ResamplerChoice> kStoredResamplers[]{{"pillow", ResamplerChoice:
 constexpr Named<ExifChoice> kStoredExifRules[]{{"apply", ExifChoice::apply}, {"ignore", ExifChoice::ignore}};
 constexpr Named<ChannelOrder> kOrders[]{{"rgb", ChannelOrder::rgb}, {"bgr", ChannelOrder::bgr}};
 
-/// Members of a JSON object.
-class Members {
- public:
-  void add(std::string_view name, const std::string& value) {
-    out_ += (out_.empty() ? "" : ", ") + json_string(name) + ": " + value;
-  }
-  void add_text(std::string_view name, const std::string& value) {
-    if (!value.empty()) add(name, json_string(value));
-  }
-  template <typename T, std::size_t N>
-  void add_choice(std::string_view name, const Named<T> (&choices)[N], T value) {
-    for (const auto& [word, choice] : choices) {
-      if (choice == value) add(name, json_string(word));
-    }
-  }
-  std::string object() const { return "{" + out_ + "}"; }
+/// A member, unless its text is empty.
+void add_text(JsonWriter& json, std::string_view name, const std::string& value) {
+  if (!value.empty()) json.member(name, value);
+}
 
- private:
-  std::string out_;
-};
+template <typename T, std::size_t N>
+void add_choice(JsonWriter& json, std::string_view name, const Named<T> (&choices)[N], T value) {
+  for (const auto& [word, choice] : choices) {
+    if (choice == value) json.member(name, word);
+  }
+}
 
 template <typename T, std::size_t N>
 T parse_choice(const Json& json, const Named<T> (&choices)[N]) {
@@ -80,26 +72,26 @@ std::string joined(std::span<const std::string> names) {
 
 std::string model_source(const CommonOptions& options) {
   const ModelOptions& load = options.model_options;
-  Members members;
-  members.add_text("model", std::filesystem::absolute(model_path(options)).string());
-  members.add_text("architecture", load.architecture);
-  if (!load.layout.empty()) members.add_text("layout", std::filesystem::absolute(load.layout).string());
-  if (load.rope_scaling) members.add_text("rope_scaling", position::to_string(*load.rope_scaling));
-  Members overrides;
-  for (const auto& [key, value] : load.overrides) overrides.add(key, json_string(value));
-  if (!load.overrides.empty()) members.add("set", overrides.object());
-  members.add_choice("resampler", kStoredResamplers, load.resampler);
-  if (load.pillow != PillowRelease::from_13_0)
-    members.add("pillow", std::to_string(static_cast<int>(load.pillow)));
-  members.add_choice("exif", kStoredExifRules, load.exif);
-  if (load.channels) members.add_choice("channels", kOrders, *load.channels);
-  if (load.area_limits)
-    members.add("pixels", text("[", load.area_limits->least, ", ", load.area_limits->most, "]"));
-  if (load.square_pad_color) {
-    const auto& c = *load.square_pad_color;
-    members.add("pad", text("[", int{c[0]}, ", ", int{c[1]}, ", ", int{c[2]}, "]"));
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object();
+  add_text(json, "model", std::filesystem::absolute(model_path(options)).string());
+  add_text(json, "architecture", load.architecture);
+  if (!load.layout.empty()) add_text(json, "layout", std::filesystem::absolute(load.layout).string());
+  if (load.rope_scaling) add_text(json, "rope_scaling", position::to_string(*load.rope_scaling));
+  if (!load.overrides.empty()) {
+    json.key("set").begin_object();
+    for (const auto& [key, value] : load.overrides) json.member(key, value);
+    json.end_object();
   }
-  return members.object();
+  add_choice(json, "resampler", kStoredResamplers, load.resampler);
+  if (load.pillow != PillowRelease::from_13_0) json.member("pillow", static_cast<int>(load.pillow));
+  add_choice(json, "exif", kStoredExifRules, load.exif);
+  if (load.channels) add_choice(json, "channels", kOrders, *load.channels);
+  if (load.area_limits) json.array("pixels", std::array{load.area_limits->least, load.area_limits->most});
+  if (load.square_pad_color) json.array("pad", *load.square_pad_color);
+  json.end_object();
+  return out;
 }
 
 void inherit_model(CommonOptions& options, const std::string& source, const std::string& place) {

@@ -26,12 +26,9 @@ std::span<const std::byte> as_byte_span(std::string_view text) {
 }
 
 std::string json_list(const std::vector<std::string>& texts) {
-  std::string list = "[";
-  for (const std::string& text : texts) {
-    if (list.size() > 1) list += ", ";
-    append_json_string(list, text);
-  }
-  return list + "]";
+  std::string list;
+  JsonWriter(list).array(texts);
+  return list;
 }
 
 std::vector<std::size_t> with_leading(std::size_t count, const Shape& shape) {

@@ -19,14 +19,14 @@ std::filesystem::path facts_path(const std::filesystem::path& path) {
 }
 
 /// Numbers as nested lists: (2, 3) -> [[a, b, c], [d, e, f]]. Advances `data` past the written numbers.
-void append_nested(std::string& out, const float*& data, const Shape& shape, std::size_t dimension) {
-  if (dimension == shape.rank()) return append_json_float(out, *data++);
-  out += '[';
-  for (std::size_t i = 0; i < shape[dimension]; ++i) {
-    if (i > 0) out += ", ";
-    append_nested(out, data, shape, dimension + 1);
+void write_nested(JsonWriter& json, const float*& data, const Shape& shape, std::size_t dimension) {
+  if (dimension == shape.rank()) {
+    json.value(*data++);
+    return;
   }
-  out += ']';
+  json.begin_array();
+  for (std::size_t i = 0; i < shape[dimension]; ++i) write_nested(json, data, shape, dimension + 1);
+  json.end_array();
 }
 
 /// Numbers of a row: the length of the innermost list.
@@ -134,18 +134,17 @@ std::string JsonlWriter::add(const std::string& file, std::span<const ResultArra
               "; give the same --model or another --output");
   }
   write_facts();
-  std::string line(kLineStart);
-  append_json_string(line, file);
+  std::string line;
+  JsonWriter json(line);
+  json.begin_object().member("file", file);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     VIT_CHECK(arrays[i].dtype == Dtype::f32, "write", "JSON lines store float32, found ",
               to_string(arrays[i].dtype));
-    line += ", ";
-    append_json_string(line, options_.names[i]);
-    line += ": ";
     const float* data = static_cast<const float*>(arrays[i].data);
-    append_nested(line, data, arrays[i].shape, 0);
+    write_nested(json.key(options_.names[i]), data, arrays[i].shape, 0);
   }
-  file_.write(line + "}\n");
+  json.end_object();
+  file_.write(line + "\n");
   file_.flush();
   ++num_added_;
   return "";
@@ -155,11 +154,12 @@ void JsonlWriter::add_texts(NamedVectors texts) {
   const Shape row{texts.width};
   const float* data = texts.numbers.data();
   for (const std::string& name : texts.names) {
-    std::string line = "{\"name\": ";
-    append_json_string(line, name);
-    line += ", \"text\": ";
-    append_nested(line, data, row, 0);
-    file_.write(line + "}\n");
+    std::string line;
+    JsonWriter json(line);
+    json.begin_object().member("name", name);
+    write_nested(json.key("text"), data, row, 0);
+    json.end_object();
+    file_.write(line + "\n");
   }
   file_.flush();
   num_texts_ += texts.names.size();

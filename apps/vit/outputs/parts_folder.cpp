@@ -192,9 +192,9 @@ std::string PartsFolder::add(const std::string& file, ImageSize size, const std:
     add_failed(file, cause);
     return cause;
   }
-  add_line(std::string(kLineStart) + json_string(file) +
-           text(", \"width\": ", size.width, ", \"height\": ", size.height, ", \"sha256\": ") +
-           json_string(digest));
+  std::string line;
+  JsonWriter(line).member("width", size.width).member("height", size.height).member("sha256", digest);
+  add_line(std::string(kLineStart) + json_string(file) + ", " + line);
   const std::string failure = part_->arrays.add(file, arrays);
   VIT_CHECK(failure.empty(), "write", failure);
   if (part_->num_rows == options_.part_size) write_part();

@@ -40,14 +40,12 @@ void RunModel::check_settings(const RunModel& other, const std::string& where) c
             "place for the results");
 }
 
-std::string RunModel::members() const {
-  std::string out = "\"model\": " + json_string(model) + ", \"fingerprint\": " + json_string(fingerprint) +
-                    ", \"features\": " + json_string(features) + ", \"size\": " + json_string(size) +
-                    ", \"dtype\": " + json_string(dtype);
-  if (!pad.empty()) out += ", \"pad\": " + json_string(pad);
-  if (channels != "rgb") out += ", \"channels\": " + json_string(channels);
-  if (!settings.empty()) out += ", \"settings\": " + json_string(settings);
-  return out;
+void RunModel::write_members(JsonWriter& json) const {
+  json.member("model", model).member("fingerprint", fingerprint).member("features", features);
+  json.member("size", size).member("dtype", dtype);
+  if (!pad.empty()) json.member("pad", pad);
+  if (channels != "rgb") json.member("channels", channels);
+  if (!settings.empty()) json.member("settings", settings);
 }
 
 RunModel parse_run_model(const Json& json) {
@@ -74,9 +72,13 @@ void RunFacts::check_same(const RunFacts& other, const std::string& where) const
 }
 
 std::string RunFacts::json() const {
-  std::string out = "{" + model.members();
-  for (const auto& [key, value] : others) out += ", " + json_string(key) + ": " + json_string(value);
-  return out + "}\n";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object();
+  model.write_members(json);
+  for (const auto& [key, value] : others) json.member(key, value);
+  json.end_object();
+  return out + "\n";
 }
 
 RunFacts parse_run_facts(const std::string& text, const std::string& place) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vit/io/json.h"
+#include "vit/io/json_writer.h"
 
 namespace vit::app {
 
@@ -28,7 +29,7 @@ struct RunModel {
   void check_named(const RunModel& other, const std::string& where) const;
   void check_settings(const RunModel& other, const std::string& where) const;
   /// The members of a JSON object, without its braces.
-  std::string members() const;
+  void write_members(internal::JsonWriter& json) const;
 };
 RunModel parse_run_model(const internal::Json& json);
 

@@ -12,7 +12,6 @@ class Vit < Formula
   depends_on "cmake" => :build
   depends_on "eigen" => :build
   depends_on "ninja" => :build
-  depends_on "nlohmann-json" => :build
   depends_on "pkg-config" => :build
   depends_on "giflib"
   depends_on "highway"

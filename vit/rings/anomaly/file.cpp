@@ -7,6 +7,7 @@
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/json.h"
+#include "vit/io/json_writer.h"
 #include "vit/io/safetensors.h"
 #include "vit/rings/anomaly/search.h"
 
@@ -25,13 +26,6 @@ constexpr AnomalyScore kScores[]{AnomalyScore::top_percent, AnomalyScore::maximu
 std::string number_text(double number) {
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
-}
-
-template <typename List, typename ToText>
-std::string json_list(const List& list, const ToText& to_text) {
-  std::string out = "[";
-  for (const auto& element : list) out += (out.size() > 1 ? ", " : "") + to_text(element);
-  return out + "]";
 }
 
 std::string size_text(const InputSize& size) {
@@ -106,26 +100,26 @@ TensorToWrite to_write(const char* name, const Tensor<float>& tensor) {
 
 void AnomalyModel::save(const std::filesystem::path& path) const {
   const AnomalyOptions& o = options_;
-  std::string json = text(
-      "{\"format\": ", kFormat, ", \"model\": ", json_string(model_),
-      ", \"fingerprint\": ", json_string(fingerprint_), ", \"source\": ", json_string(source_),
-      ", \"size\": ", json_string(size_text(input_size_)),
-      ", \"layers\": ", json_list(o.layers, [](std::size_t layer) { return std::to_string(layer); }),
-      ", \"neighborhood\": ", o.neighborhood, ", \"coreset_fraction\": ", number_text(o.coreset.fraction),
-      ", \"coreset_count\": ", o.coreset.count, ", \"score\": ", json_string(to_string(o.score)),
-      ", \"foreground\": ", o.foreground ? "true" : "false", ", \"quantile\": ", number_text(o.quantile),
-      ", \"max_patches\": ", o.max_patches, ", \"patches_seen\": ", num_seen_,
-      ", \"threshold\": ", threshold_ ? number_text(static_cast<double>(*threshold_)) : "null",
-      ", \"confidence\": ", number_text(confidence_),
-      ", \"held_out\": ", json_list(held_out_, [](float x) { return number_text(static_cast<double>(x)); }),
-      ", \"images\": ", json_list(names_, [](const std::string& name) { return json_string(name); }), "}");
+  std::string facts;
+  JsonWriter json(facts, JsonLayout::spaced, JsonText::ascii);
+  json.begin_object().member("format", kFormat).member("model", model_).member("fingerprint", fingerprint_);
+  json.member("source", source_).member("size", size_text(input_size_)).array("layers", o.layers);
+  json.member("neighborhood", o.neighborhood);
+  json.key("coreset_fraction").json(number_text(o.coreset.fraction));
+  json.member("coreset_count", o.coreset.count).member("score", to_string(o.score));
+  json.member("foreground", o.foreground).key("quantile").json(number_text(o.quantile));
+  json.member("max_patches", o.max_patches).member("patches_seen", num_seen_);
+  json.key("threshold").json(threshold_ ? number_text(static_cast<double>(*threshold_)) : "null");
+  json.key("confidence").json(number_text(confidence_)).key("held_out").begin_array();
+  for (const float score : held_out_) json.json(number_text(static_cast<double>(score)));
+  json.end_array().array("images", names_).end_object();
   std::vector<TensorToWrite> tensors{to_write("patches", patches_),
                                      {.name = "images",
                                       .dtype = Dtype::i32,
                                       .shape = {of_image_.size()},
                                       .bytes = std::as_bytes(std::span(of_image_))}};
   if (!background_.empty()) tensors.push_back(to_write("background", background_));
-  write_safetensors(path, tensors, {{kMember, std::move(json)}});
+  write_safetensors(path, tensors, {{kMember, std::move(facts)}});
 }
 
 AnomalyModel AnomalyModel::load(const std::filesystem::path& path) {

@@ -1,26 +1,25 @@
 #include "vit/weights/checkpoint/config_json.h"
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "vit/base/check.h"
 #include "vit/config/fields.h"
+#include "vit/io/json_writer.h"
 #include "vit/position/rope.h"
 
 namespace vit::internal {
 namespace {
 
-using nlohmann::ordered_json;
-
 /// Writes fields as members of an object.
 struct Writer {
-  ordered_json& out;
+  JsonWriter& out;
 
   template <typename Field>
   void operator()(const char* name, const Field& field, Shown shown = Shown::always) const {
     if (shown == Shown::unless_default && is_default(field)) return;
-    out[name] = value_of(field);
+    out.key(name);
+    write(field);
   }
 
   template <typename Field>
@@ -29,58 +28,66 @@ struct Writer {
     return false;
   }
   template <typename Field>
-  static ordered_json value_of(const Field& field) {
+  void write(const Field& field) const {
     if constexpr (std::is_enum_v<Field>) {
-      return std::string(enum_name(field));
+      out.value(enum_name(field));
+    } else if constexpr (requires { out.value(field); }) {
+      out.value(field);
     } else {
-      return field;
+      out.begin_array();
+      for (const auto& element : field) write(element);
+      out.end_array();
     }
   }
   /// The smallest decimal of a float32, so that 1e-6 does not print as 9.999999974752427e-07.
-  static ordered_json value_of(float field) { return std::stod(text(field)); }
-  static ordered_json value_of(const GridSize& field) {
-    ordered_json out;
-    visit_grid(field, Writer{out});
-    return out;
+  void write(float field) const { out.value(std::stod(text(field))); }
+  void write(const GridSize& field) const {
+    object([&] { visit_grid(field, *this); });
   }
-  static ordered_json value_of(const PositionConfig& field) {
-    ordered_json out;
-    visit_position(field, Writer{out});
-    return out;
+  void write(const PositionConfig& field) const {
+    object([&] { visit_position(field, *this); });
   }
-  static ordered_json value_of(const std::optional<RopeScaling>& field) {
-    return field ? ordered_json(position::to_string(*field)) : ordered_json(nullptr);
+  void write(const std::optional<RopeScaling>& field) const {
+    if (field) {
+      out.value(position::to_string(*field));
+    } else {
+      out.value(nullptr);
+    }
   }
-  static ordered_json value_of(const MergerConfig& field) {
-    ordered_json out;
-    visit_merger(field, Writer{out});
-    return out;
+  void write(const MergerConfig& field) const {
+    object([&] { visit_merger(field, *this); });
   }
-  static ordered_json value_of(const AttentionPoolConfig& field) {
-    ordered_json out;
-    visit_attention_pool(field, Writer{out});
-    return out;
+  void write(const AttentionPoolConfig& field) const {
+    object([&] { visit_attention_pool(field, *this); });
+  }
+
+ private:
+  template <typename Members>
+  void object(const Members& members) const {
+    out.begin_object();
+    members();
+    out.end_object();
   }
 };
-
-/// Invalid UTF-8 in names is replaced.
-std::string one_line(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 }  // namespace
 
 std::string config_json(const ModelConfig& config) {
-  ordered_json out;
-  visit_model(config, Writer{out});
-  return one_line(out);
+  std::string out;
+  JsonWriter json(out, JsonLayout::compact);
+  json.begin_object();
+  visit_model(config, Writer{json});
+  json.end_object();
+  return out;
 }
 
 std::string config_json(const PreprocessConfig& config) {
-  ordered_json out;
-  out["source"] = config.source;
-  visit_preprocess(config, Writer{out});
-  return one_line(out);
+  std::string out;
+  JsonWriter json(out, JsonLayout::compact);
+  json.begin_object().member("source", config.source);
+  visit_preprocess(config, Writer{json});
+  json.end_object();
+  return out;
 }
 
 }  // namespace vit::internal

@@ -13,6 +13,7 @@
 #include "vit/base/check.h"
 #include "vit/config/fields.h"
 #include "vit/io/in_quotes.h"
+#include "vit/io/json_writer.h"
 #include "vit/position/rope.h"
 
 namespace vit::internal {
@@ -115,28 +116,31 @@ struct Reader {
 /// The members of `config` that ModelOptions::overrides give: by their names, those of `position` after a
 /// dot, and both edges of the image as timm's img_size.
 std::string overrides_as_json(const std::map<std::string, std::string>& overrides) {
-  std::string top, nested;
+  std::string out, nested;
+  JsonWriter top(out, JsonLayout::compact), position(nested, JsonLayout::compact);
+  top.begin_object();
   for (const auto& [key, value] : overrides) {
     const bool literal =
         !value.empty() && (value == "true" || value == "false" ||
                            std::string_view("-0123456789").find(value[0]) != std::string_view::npos);
     if (key == "img_size") {
       const std::size_t cross = value.find('x');
-      top += "\"image_height\":" + value.substr(0, cross) +
-             ",\"image_width\":" + value.substr(cross == value.npos ? 0 : cross + 1) + ",";
+      top.key("image_height").json(value.substr(0, cross));
+      top.key("image_width").json(value.substr(cross == value.npos ? 0 : cross + 1));
       continue;
     }
     constexpr std::string_view kPosition = "position.";
     const bool inner = key.starts_with(kPosition);
-    (inner ? nested : top) += json_string(inner ? key.substr(kPosition.size()) : key) + ":" +
-                              (literal ? value : json_string(value)) + ",";
+    JsonWriter& json = (inner ? position : top).key(inner ? key.substr(kPosition.size()) : key);
+    if (literal) {
+      json.json(value);
+    } else {
+      json.value(value);
+    }
   }
-  if (!nested.empty()) {
-    nested.pop_back();
-    top += "\"position\":{" + nested + "},";
-  }
-  if (!top.empty()) top.pop_back();
-  return "{" + top + "}";
+  if (!nested.empty()) top.key("position").json("{" + nested + "}");
+  top.end_object();
+  return out;
 }
 
 std::vector<std::string> read_labels(const Json& layout) {

@@ -9,6 +9,7 @@
 
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
+#include "vit/io/json_writer.h"
 #include "vit/weights/families/source_files.h"
 
 namespace vit::internal {

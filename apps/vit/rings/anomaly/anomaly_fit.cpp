@@ -3,11 +3,11 @@
 #include <array>
 #include <cstdio>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
@@ -22,7 +22,6 @@ namespace vit::app {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 /// The image turned clockwise by 90 degrees.
 Image quarter_turn(const Image& image) {
@@ -100,21 +99,18 @@ std::string as_text(const AnomalyModel& bank, const fs::path& output) {
 }
 
 std::string as_json(const AnomalyModel& bank, std::size_t num_failed) {
-  ordered_json out{{"images", bank.images().size()},
-                   {"patches_seen", bank.num_patches_seen()},
-                   {"patches", bank.num_patches()},
-                   {"features", bank.num_features()},
-                   {"score", to_string(bank.options().score)},
-                   {"threshold", nullptr},
-                   {"quantile", bank.options().quantile},
-                   {"confidence", bank.confidence()},
-                   {"held_out", bank.held_out_scores().size()},
-                   {"failed", num_failed}};
-  if (bank.threshold()) {  // in the digits that scores have
-    std::string digits;
-    append_json_float(digits, *bank.threshold());
-    out["threshold"] = ordered_json::parse(digits);
-  }
+  JsonValue out{{"images", bank.images().size()},
+                {"patches_seen", bank.num_patches_seen()},
+                {"patches", bank.num_patches()},
+                {"features", bank.num_features()},
+                {"score", to_string(bank.options().score)},
+                {"threshold", nullptr},
+                {"quantile", bank.options().quantile},
+                {"confidence", bank.confidence()},
+                {"held_out", bank.held_out_scores().size()},
+                {"failed", num_failed}};
+  if (bank.threshold())
+    out["threshold"] = std::stod(text(*bank.threshold()));  // in the digits that scores have
   return out.dump() + "\n";
 }
 

@@ -21,16 +21,14 @@ namespace vit::app {
 namespace {
 
 std::string as_json(const std::string& file, const AnomalyResult& result) {
-  std::string out = "{\"file\": " + json_string(file) + ", \"score\": ";
-  append_json_float(out, result.score);
-  out += ", \"threshold\": ";
-  if (result.threshold) {
-    append_json_float(out, *result.threshold);
-  } else {
-    out += "null";
-  }
-  const std::optional<bool> anomalous = result.is_anomalous();
-  return out + ", \"anomalous\": " + (!anomalous ? "null" : *anomalous ? "true" : "false") + "}\n";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object()
+      .member("file", file)
+      .member("score", result.score)
+      .member("threshold", result.threshold);
+  json.member("anomalous", result.is_anomalous()).end_object();
+  return out + "\n";
 }
 
 std::string as_text(const std::string& file, const AnomalyResult& result) {

@@ -1,13 +1,13 @@
 // vit evaluate --anomaly: how well a bank separates good images from damaged ones, in a tree like MVTec's.
 #include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
@@ -22,7 +22,6 @@ namespace vit::app {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 constexpr const char* kGood = "good";
 constexpr double kProLimit = 0.3;  // as Bergmann et al. 2021
@@ -84,12 +83,12 @@ struct Scores {
   std::vector<std::string> kinds;
   PixelScores pixels;
 
-  ordered_json kinds_json(std::optional<float> threshold) const {
+  JsonValue kinds_json(std::optional<float> threshold) const {
     std::map<std::string, std::vector<float>> by_kind;
     for (std::size_t i = 0; i < scores.size(); ++i) by_kind[kinds[i]].push_back(scores[i]);
-    ordered_json out = ordered_json::array();
+    JsonValue out = JsonValue::array();
     for (const auto& [kind, values] : by_kind) {
-      ordered_json row{
+      JsonValue row{
           {"kind", kind}, {"images", values.size()}, {"above_threshold", nullptr}, {"image_auroc", nullptr}};
       if (threshold)
         row["above_threshold"] =
@@ -107,8 +106,8 @@ struct Scores {
   }
 };
 
-std::string separation_as_text(const ordered_json& result) {
-  const auto number = [](const ordered_json& value) {
+std::string separation_as_text(const JsonValue& result) {
+  const auto number = [](const JsonValue& value) {
     char digits[32] = "-";
     if (value.is_number()) std::snprintf(digits, sizeof digits, "%.4f", value.get<double>());
     return std::string(digits);
@@ -117,7 +116,7 @@ std::string separation_as_text(const ordered_json& result) {
                     number(result["pixel_auroc"]) + ", PRO " + number(result["pro"]) +
                     text(" of ", result["images"].get<std::size_t>(), " images, ",
                          result["failed"].get<std::size_t>(), " failed\n");
-  for (const ordered_json& row : result["kinds"]) {
+  for (const JsonValue& row : result["kinds"]) {
     out += "  " + number(row["image_auroc"]) + text("  ", row["images"].get<std::size_t>(), " images");
     if (!row["above_threshold"].is_null())
       out += text(", ", row["above_threshold"].get<std::size_t>(), " above the threshold");
@@ -126,22 +125,22 @@ std::string separation_as_text(const ordered_json& result) {
   return out;
 }
 
-ordered_json json_of(Scores& found, const AnomalyEvaluation& evaluation, const fs::path& folder,
-                     const AnomalyModel& bank, const Progress& progress) {
+JsonValue json_of(Scores& found, const AnomalyEvaluation& evaluation, const fs::path& folder,
+                  const AnomalyModel& bank, const Progress& progress) {
   const auto num_defective = std::ranges::count(found.is_defective, 1);
   const double limit = evaluation.limit.value_or(kProLimit);
   VIT_CHECK(num_defective > 0 && static_cast<std::size_t>(num_defective) < found.scores.size(), "evaluate",
             folder.string(), ": images in good/ and in at least one folder of a defect are required, found ",
             found.scores.size() - static_cast<std::size_t>(num_defective), " and ", num_defective);
-  ordered_json result{{"images", found.scores.size()},
-                      {"defective", num_defective},
-                      {"image_auroc", roc_auc(found.scores, found.is_defective)},
-                      {"pixel_auroc", nullptr},
-                      {"pro", nullptr},
-                      {"pro_limit", limit},
-                      {"failed", progress.num_failed()},
-                      {"seconds", progress.seconds()},
-                      {"kinds", found.kinds_json(bank.threshold())}};
+  JsonValue result{{"images", found.scores.size()},
+                   {"defective", num_defective},
+                   {"image_auroc", roc_auc(found.scores, found.is_defective)},
+                   {"pixel_auroc", nullptr},
+                   {"pro", nullptr},
+                   {"pro_limit", limit},
+                   {"failed", progress.num_failed()},
+                   {"seconds", progress.seconds()},
+                   {"kinds", found.kinds_json(bank.threshold())}};
   if (found.pixels.num_regions() > 0) {
     result["pixel_auroc"] = found.pixels.roc_auc();
     result["pro"] = found.pixels.per_region_overlap(limit);
@@ -185,10 +184,8 @@ class AnomalyScoring : public ImageWork {
   int finish(ImageRun& run) override {
     run.progress().finish("");
     if (interrupted()) return 0;
-    const ordered_json result = json_of(found_, options_, evaluation_.folder, bank_, run.progress());
-    print_result(evaluation_.as_json
-                     ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
-                     : separation_as_text(result));
+    const JsonValue result = json_of(found_, options_, evaluation_.folder, bank_, run.progress());
+    print_result(evaluation_.as_json ? result.dump() + "\n" : separation_as_text(result));
     return 0;
   }
 

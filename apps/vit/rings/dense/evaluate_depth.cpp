@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/rings/dense/map_comparison.h"
 #include "apps/vit/rings/dense/truth_maps.h"
@@ -14,7 +15,6 @@ using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 constexpr double kMillimetres = 1000.0;
 
@@ -64,7 +64,7 @@ class DepthComparison : public MapComparison {
     sum_.pixels += found->pixels;
   }
 
-  ordered_json result(std::size_t num_images) const override {
+  JsonValue result(std::size_t num_images) const override {
     const auto images = static_cast<double>(num_images);
     return {{"task", "depth"},
             {"images", num_images},
@@ -74,7 +74,7 @@ class DepthComparison : public MapComparison {
             {"alignment", word_of(alignment_)},
             {"pixels", sum_.pixels}};
   }
-  std::string as_text(const ordered_json& result) const override {
+  std::string as_text(const JsonValue& result) const override {
     char line[160];
     std::snprintf(line, sizeof line, "AbsRel %.4f, delta1 %.4f, RMSE %.4f of %zu images (alignment: %s)\n",
                   result["abs_rel"].get<double>(), result["delta1"].get<double>(),

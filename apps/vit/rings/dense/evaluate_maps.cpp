@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/usage_error.h"
@@ -19,7 +20,6 @@ namespace vit::app {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 constexpr const char* kMapGroup = "Maps";
 
@@ -63,12 +63,10 @@ class MapRun : public ImageWork {
     run.progress().finish("");
     if (interrupted()) return 0;
     VIT_CHECK(num_images_ > 0, "evaluate", evaluation_.folder.string(), ": no image could be evaluated");
-    ordered_json result = comparison_->result(num_images_);
+    JsonValue result = comparison_->result(num_images_);
     result["failed"] = run.progress().num_failed();
     result["seconds"] = run.progress().seconds();
-    print_result(evaluation_.as_json
-                     ? result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"
-                     : comparison_->as_text(result));
+    print_result(evaluation_.as_json ? result.dump() + "\n" : comparison_->as_text(result));
     return 0;
   }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/rings/dense/map_comparison.h"
 #include "apps/vit/rings/dense/panoptic_truth.h"
@@ -15,7 +16,6 @@ using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 constexpr std::size_t kNoClass = 255;
 
@@ -27,8 +27,8 @@ std::size_t num_classes_of(const DenseConfig& config) {
 
 /// What is compared of a class, for those that have it.
 template <typename Value>
-ordered_json class_rows(const DenseConfig& config, const char* name, const Value& measure) {
-  ordered_json rows = ordered_json::array();
+JsonValue class_rows(const DenseConfig& config, const char* name, const Value& measure) {
+  JsonValue rows = JsonValue::array();
   for (std::size_t c = 0; c < num_classes_of(config); ++c) {
     const std::optional<double> value = measure(c);
     if (!value) continue;
@@ -39,10 +39,10 @@ ordered_json class_rows(const DenseConfig& config, const char* name, const Value
 }
 
 /// "  12.34 %  LABEL" of each class.
-std::string rows_as_text(const ordered_json& result, const char* name) {
+std::string rows_as_text(const JsonValue& result, const char* name) {
   char number[32];
   std::string out;
-  for (const ordered_json& row : result["classes"]) {
+  for (const JsonValue& row : result["classes"]) {
     std::snprintf(number, sizeof number, "  %6.2f %%  ", 100 * row[name].get<double>());
     out += number + printable(row["label"].get<std::string>()) + "\n";
   }
@@ -70,14 +70,14 @@ class ClassComparison : public MapComparison {
     scores_.add(found.map, truth);
   }
 
-  ordered_json result(std::size_t num_images) const override {
+  JsonValue result(std::size_t num_images) const override {
     return {{"task", "segment"},
             {"images", num_images},
             {"miou", scores_.mean_iou()},
             {"accuracy", scores_.accuracy()},
             {"classes", class_rows(config_, "iou", [&](std::size_t c) { return scores_.iou(c); })}};
   }
-  std::string as_text(const ordered_json& result) const override {
+  std::string as_text(const JsonValue& result) const override {
     char line[160];
     std::snprintf(line, sizeof line, "mIoU %.2f %%, accuracy %.2f %% of %zu images\n",
                   100 * result["miou"].get<double>(), 100 * result["accuracy"].get<double>(),
@@ -112,7 +112,7 @@ class PanopticComparison : public MapComparison {
     scores_.add(found.map, segments, truth_.map(name, image.size), truth_.segments(name));
   }
 
-  ordered_json result(std::size_t num_images) const override {
+  JsonValue result(std::size_t num_images) const override {
     const PanopticScores::Quality mean = scores_.mean();
     const auto quality = [&](std::size_t c) -> std::optional<double> {
       const std::optional<PanopticScores::Quality> found = scores_.of_class(c);
@@ -122,7 +122,7 @@ class PanopticComparison : public MapComparison {
             {"pq", mean.quality},     {"sq", mean.segmentation},
             {"rq", mean.recognition}, {"classes", class_rows(config_, "pq", quality)}};
   }
-  std::string as_text(const ordered_json& result) const override {
+  std::string as_text(const JsonValue& result) const override {
     char line[160];
     std::snprintf(line, sizeof line, "PQ %.2f %%, SQ %.2f %%, RQ %.2f %% of %zu images\n",
                   100 * result["pq"].get<double>(), 100 * result["sq"].get<double>(),

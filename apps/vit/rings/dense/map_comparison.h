@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "apps/vit/ground/json_value.h"
 #include "vit/base/check.h"
 #include "vit/session.h"
 
@@ -44,9 +44,9 @@ class MapComparison {
   virtual void add(const StreamedImage& image, const std::filesystem::path& name,
                    const Preprocessor& preprocessor) = 0;
   /// The measures of all images that were added, `num_images` > 0.
-  virtual nlohmann::ordered_json result(std::size_t num_images) const = 0;
+  virtual JsonValue result(std::size_t num_images) const = 0;
   /// A result for people to read.
-  virtual std::string as_text(const nlohmann::ordered_json& result) const = 0;
+  virtual std::string as_text(const JsonValue& result) const = 0;
 };
 
 /// Both throw Error for a model without such a head. `evaluation` and `model` must outlive the comparison.

@@ -4,13 +4,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/vit/ground/interrupt.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/standard_streams.h"
@@ -30,7 +30,6 @@ namespace vit::app {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 constexpr const char* kFooter =
     "FOLDER contains one subfolder per label: pets/cat/1.jpg, pets/dog/1.jpg\n"
@@ -155,8 +154,8 @@ std::string fold_note(const ClassifierHead& head, std::span<const std::uint32_t>
               head.num_folds, " folds of the cross-validation");
 }
 
-ordered_json result_json(const ClassifierHead& head, std::size_t num_failed) {
-  ordered_json out{
+JsonValue result_json(const ClassifierHead& head, std::size_t num_failed) {
+  JsonValue out{
       {"images", head.num_images}, {"classes", head.labels.size()},   {"method", to_string(head.method)},
       {"features", head.features}, {"cross_validated_top1", nullptr}, {"strength", nullptr},
       {"failed", num_failed}};

@@ -148,13 +148,12 @@ std::string as_text(const Group& group, std::size_t number) {
 }
 
 std::string as_json(const Group& group, std::size_t number) {
-  std::string files, scores;
-  for (std::size_t i = 0; i < group.files.size(); ++i) {
-    files += (i > 0 ? ", " : "") + json_string(group.files[i]->file);
-    if (i > 0) scores += ", ";
-    append_json_float(scores, group.scores[i]);
-  }
-  return text("{\"group\": ", number, ", \"files\": [", files, "], \"scores\": [", scores, "]}\n");
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("group", number).key("files").begin_array();
+  for (const auto& file : group.files) json.value(file->file);
+  json.end_array().array("scores", group.scores).end_object();
+  return out + "\n";
 }
 
 PageSection page_section(const Group& group, std::size_t number) {

@@ -63,8 +63,9 @@ std::string checksum(std::string_view bytes) {
   return text;
 }
 
-std::string model_json(const IndexModel& model) {
-  return model.members() + text(", \"dim\": ", model.dim);
+void write_model(JsonWriter& json, const IndexModel& model) {
+  model.write_members(json);
+  json.member("dim", model.dim);
 }
 
 std::string member(const Json& json, std::string_view key) {
@@ -75,14 +76,10 @@ IndexModel parse_model(const Json& json) {
   return {parse_run_model(json), json.at("dim").as_size({1, kMaxDim})};
 }
 
-std::string options_json(const std::map<std::string, std::vector<std::string>>& options) {
-  std::string out = "{";
-  for (const auto& [name, values] : options) {
-    out += (out.size() > 1 ? ", " : "") + json_string(name) + ": [";
-    for (const std::string& value : values) out += (out.ends_with('[') ? "" : ", ") + json_string(value);
-    out += "]";
-  }
-  return out + "}";
+void write_options(JsonWriter& json, const std::map<std::string, std::vector<std::string>>& options) {
+  json.begin_object();
+  for (const auto& [name, values] : options) json.array(name, values);
+  json.end_object();
 }
 
 std::map<std::string, std::vector<std::string>> parse_options(const Json& json) {
@@ -200,8 +197,11 @@ IndexContents read_index_folder(const fs::path& folder, IndexTrust trust) {
 std::string index_line(const IndexedFile& file) {
   char modified[48];
   std::snprintf(modified, sizeof modified, "%.6f", file.modified);
-  return "{\"file\": " + json_string(file.file) + text(", \"size\": ", file.size, ", \"modified\": ") +
-         modified + text(", \"width\": ", file.width, ", \"height\": ", file.height, "}");
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("file", file.file).member("size", file.size).key("modified").json(modified);
+  json.member("width", file.width).member("height", file.height).end_object();
+  return out;
 }
 
 IndexWriter::IndexWriter(fs::path folder) : folder_(std::move(folder)) {
@@ -226,7 +226,12 @@ IndexWriter::~IndexWriter() {
 
 std::vector<IndexedFile> IndexWriter::take_partial(const IndexModel& model) {
   std::vector<IndexedFile> rows;
-  const std::string first = "{" + model_json(model) + "}\n";
+  std::string first;
+  JsonWriter json(first);
+  json.begin_object();
+  write_model(json, model);
+  json.end_object();
+  first += "\n";
   const std::size_t vector_bytes = model.dim * sizeof(float);
   std::error_code error;
   const std::uintmax_t num_bytes = fs::file_size(folder_ / kPartialVectors, error);
@@ -300,12 +305,15 @@ void IndexWriter::write_new(IndexFacts& facts, std::span<const IndexedFile> file
   write_whole(fresh(kFiles), lines);
   char number[32];
   std::snprintf(number, sizeof number, "%.3g", facts.largest_error);
-  std::string json = "{" + model_json(facts.model) + ", \"type\": " + json_string(facts.type) +
-                     ", \"largest_error\": " + number + ", \"vectors\": " + json_string(kVectors);
-  if (!facts.options.empty()) json += ", \"options\": " + options_json(facts.options);
-  if (!facts.seal.empty()) json += ", \"seal\": " + json_string(facts.seal);
-  json += text(", \"files\": ", n, ", \"checksum\": \"", checksum(lines), "\"}\n");
-  write_whole(fresh(kFacts), json);  // commits
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  write_model(json, facts.model);
+  json.member("type", facts.type).key("largest_error").json(number).member("vectors", kVectors);
+  if (!facts.options.empty()) write_options(json.key("options"), facts.options);
+  if (!facts.seal.empty()) json.member("seal", facts.seal);
+  json.member("files", n).member("checksum", checksum(lines)).end_object();
+  write_whole(fresh(kFacts), text + "\n");  // commits
 }
 
 IndexFacts IndexWriter::commit(IndexFacts facts, std::span<const IndexedFile> files, const ReadVectors& read,

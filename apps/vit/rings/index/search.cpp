@@ -74,22 +74,21 @@ std::string as_text(const Query& query, std::span<const Hit> hits, std::span<con
 }
 
 std::string as_json(const Query& query, std::span<const Hit> hits, std::span<const IndexedFile> files) {
-  std::string out = "{\"query\": ";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().key("query");
   if (query.names.size() == 1) {
-    append_json_string(out, query.names.front());
+    json.value(query.names.front());
   } else {
-    out += "[";
-    for (const std::string& name : query.names) out += (out.ends_with('[') ? "" : ", ") + json_string(name);
-    out += "]";
+    json.array(query.names);
   }
-  out += ", \"results\": [";
+  json.key("results").begin_array();
   for (std::size_t i = 0; i < hits.size(); ++i) {
-    out += text(i > 0 ? ", " : "", "{\"rank\": ", i + 1,
-                ", \"file\": ", json_string(files[hits[i].index].file), ", \"score\": ");
-    append_json_float(out, hits[i].score);
-    out += "}";
+    json.begin_object().member("rank", i + 1).member("file", files[hits[i].index].file);
+    json.member("score", hits[i].score).end_object();
   }
-  return out + "]}\n";
+  json.end_array().end_object();
+  return out + "\n";
 }
 
 std::string as_csv(const Query& query, std::span<const Hit> hits, std::span<const IndexedFile> files) {

@@ -1,14 +1,15 @@
 #include "apps/vit/rings/serve/routes/api_error.h"
 
 #include "apps/vit/ground/text_format.h"
+#include "vit/io/json_writer.h"
 
 namespace vit::app {
 namespace {
 
 constexpr const char* kRetrySeconds = "1";
 
-std::string or_null(const std::string& text) {
-  return text.empty() ? "null" : json_string(text);
+std::optional<std::string> or_null(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
 }
 
 const char* openai_type(unsigned status) {
@@ -18,19 +19,24 @@ const char* openai_type(unsigned status) {
 }
 
 std::string body_of(Dialect dialect, const ApiError& error) {
-  const std::string message = json_string(error.what());
+  const std::string message = error.what();
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object();
   switch (dialect) {
     case Dialect::openai:
-      return "{\"error\": {\"message\": " + message + ", \"type\": \"" + openai_type(error.status()) +
-             "\", \"param\": " + or_null(error.param()) + ", \"code\": " + or_null(error.code()) + "}}";
-    case Dialect::immich: return "{\"detail\": " + message + "}";
+      json.key("error").begin_object().member("message", message).member("type", openai_type(error.status()));
+      json.member("param", or_null(error.param())).member("code", or_null(error.code())).end_object();
+      break;
+    case Dialect::immich: json.member("detail", message); break;
     case Dialect::weaviate: {  // has no other place for what is wrong
-      const std::string text = error.what();
-      const bool is_named = error.param().empty() || text.starts_with(error.param());
-      return "{\"error\": " + (is_named ? message : json_string(error.param() + ": " + text)) + "}";
+      const bool is_named = error.param().empty() || message.starts_with(error.param());
+      json.member("error", is_named ? message : error.param() + ": " + message);
+      break;
     }
   }
-  return {};
+  json.end_object();
+  return out;
 }
 
 }  // namespace

@@ -11,30 +11,28 @@ using internal::Json;
 namespace {
 
 /// A value as JSON again.
-void append_json(std::string& out, const Json& value) {
+void write(JsonWriter& out, const Json& value) {
   switch (value.kind()) {
-    case Json::Kind::null: out += "null"; break;
-    case Json::Kind::boolean: out += value.as_bool() ? "true" : "false"; break;
+    case Json::Kind::null: out.value(nullptr); break;
+    case Json::Kind::boolean: out.value(value.as_bool()); break;
     case Json::Kind::number: {
       internal::TextStream digits;
       digits.precision(17);
       digits << value.as_double();
-      out += digits.str();
+      out.json(digits.str());
       break;
     }
-    case Json::Kind::string: append_json_string(out, value.as_string()); break;
+    case Json::Kind::string: out.value(value.as_string()); break;
     case Json::Kind::array:
-    case Json::Kind::object: {
-      const bool is_object = value.is_object();
-      out += is_object ? '{' : '[';
-      for (std::size_t i = 0; i < value.size(); ++i) {
-        if (i > 0) out += ", ";
-        if (is_object) out += json_string(value[i].key()) + ": ";
-        append_json(out, value[i]);
-      }
-      out += is_object ? '}' : ']';
+      out.begin_array();
+      for (std::size_t i = 0; i < value.size(); ++i) write(out, value[i]);
+      out.end_array();
       break;
-    }
+    case Json::Kind::object:
+      out.begin_object();
+      for (std::size_t i = 0; i < value.size(); ++i) write(out.key(value[i].key()), value[i]);
+      out.end_object();
+      break;
   }
 }
 
@@ -79,12 +77,13 @@ ImmichEntries read_entries(const Json& json) {
 
 std::string other_entries(const Json& json) {
   std::string out;
+  JsonWriter others(out);
+  others.begin_object();
   for (std::size_t i = 0; i < json.size(); ++i) {
-    if (json[i].key() == "clip") continue;
-    out += (out.empty() ? "" : ", ") + json_string(json[i].key()) + ": ";
-    append_json(out, json[i]);
+    if (json[i].key() != "clip") write(others.key(json[i].key()), json[i]);
   }
-  return "{" + out + "}";
+  others.end_object();
+  return out;
 }
 
 }  // namespace vit::app

@@ -45,15 +45,15 @@ HttpResponse clip_response(const Work& work, const std::string& others) {
   if (!item.failure.empty()) throw ApiError(item.kind == ErrorKind::io ? 503 : 400, item.failure);
   std::vector<float> vector = item.values;
   normalize(vector);
-  std::string out = "{\"clip\": \"";
-  append_json_vector(out, vector);
-  out += "\"";
+  HttpResponse out;
+  JsonWriter json(out.body);
+  json.begin_object().member("clip", json_vector(vector));
   if (!item.is_text)
-    out +=
-        vit::text(", \"imageHeight\": ", item.image_size.height, ", \"imageWidth\": ", item.image_size.width);
+    json.member("imageHeight", item.image_size.height).member("imageWidth", item.image_size.width);
   const std::size_t open = others.find('{'), close = others.rfind('}');
-  if (open != std::string::npos && close > open + 1) out += ", " + others.substr(open + 1, close - open - 1);
-  return {.body = out + "}"};
+  if (open != std::string::npos && close > open + 1) json.json(others.substr(open + 1, close - open - 1));
+  json.end_object();
+  return out;
 }
 
 /// Apart from the other requests: the other server may take long.

@@ -6,6 +6,7 @@
 #include "apps/vit/rings/serve/http/base64.h"
 #include "apps/vit/rings/serve/routes/api_error.h"
 #include "vit/base/check.h"
+#include "vit/io/json_writer.h"
 
 namespace vit::app {
 namespace {
@@ -86,13 +87,10 @@ WorkItem text_item(std::string_view text) {
   return item;
 }
 
-void append_json_vector(std::string& out, std::span<const float> values) {
-  out += '[';
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) out += ',';
-    append_json_float(out, values[i]);
-  }
-  out += ']';
+std::string json_vector(std::span<const float> values) {
+  std::string out;
+  JsonWriter(out, internal::JsonLayout::compact).array(values);
+  return out;
 }
 
 }  // namespace vit::app

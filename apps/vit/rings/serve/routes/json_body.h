@@ -53,6 +53,6 @@ std::optional<ClassTexts> read_class_texts(const internal::Json& body);
 std::size_t read_weaviate_inputs(const internal::Json& body, std::vector<WorkItem>& items);
 
 /// Appends [0.1,-2.0,...]; every number reads back as it is.
-void append_json_vector(std::string& out, std::span<const float> values);
+std::string json_vector(std::span<const float> values);
 
 }  // namespace vit::app

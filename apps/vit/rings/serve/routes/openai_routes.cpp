@@ -50,28 +50,33 @@ VectorFormat read_format(const Json& body, const ModelFacts& facts) {
   return out;
 }
 
-void append_vector(std::string& out, std::vector<float> values, const VectorFormat& format) {
+void write_vector(JsonWriter& json, std::vector<float> values, const VectorFormat& format) {
   if (format.dimensions != 0) values.resize(format.dimensions);
   if (format.is_normalized) normalize(values);
-  if (!format.is_base64) return append_json_vector(out, values);
+  if (!format.is_base64) {
+    json.json(json_vector(values));
+    return;
+  }
   static_assert(std::endian::native == std::endian::little, "base64 is of little-endian numbers");
   const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-  out += '"' + encode_base64(bytes) + '"';
+  json.value(encode_base64(bytes));
 }
 
 HttpResponse embeddings_response(const Work& work, const std::string& model, const VectorFormat& format) {
   check_items(work, "input");
   std::size_t num_tokens = 0;
-  std::string out = "{\"object\": \"list\", \"model\": " + json_string(model) + ", \"data\": [";
+  HttpResponse out;
+  JsonWriter json(out.body);
+  json.begin_object().member("object", "list").member("model", model).key("data").begin_array();
   for (std::size_t i = 0; i < work.items.size(); ++i) {
-    out += vit::text(i > 0 ? ", " : "", "{\"object\": \"embedding\", \"index\": ", i, ", \"embedding\": ");
-    append_vector(out, work.items[i].values, format);
-    out += "}";
+    json.begin_object().member("object", "embedding").member("index", i).key("embedding");
+    write_vector(json, work.items[i].values, format);
+    json.end_object();
     num_tokens += work.items[i].num_tokens;
   }
-  out +=
-      vit::text("], \"usage\": {\"prompt_tokens\": ", num_tokens, ", \"total_tokens\": ", num_tokens, "}}");
-  return {.body = std::move(out)};
+  json.end_array().key("usage").begin_object();
+  json.member("prompt_tokens", num_tokens).member("total_tokens", num_tokens).end_object().end_object();
+  return out;
 }
 
 void answer_embeddings(Service& service, const std::shared_ptr<Call>& call) {
@@ -113,21 +118,22 @@ struct ClassFormat {
 
 HttpResponse classes_response(const Work& work, const ClassFormat& format) {
   check_items(work, "input");
-  std::string out = "{\"object\": \"classify\", \"model\": " + json_string(format.model) + ", \"data\": [";
+  HttpResponse out;
+  JsonWriter json(out.body);
+  json.begin_object().member("object", "classify").member("model", format.model).key("data").begin_array();
   for (std::size_t i = 0; i < work.items.size(); ++i) {
-    out += vit::text(i > 0 ? ", " : "", "{\"index\": ", i, ", \"labels\": [");
-    bool is_first = true;
+    json.begin_object().member("index", i).key("labels").begin_array();
     for (const Prediction& prediction :
          top_predictions(work.items[i].values, format.top, format.names, format.activation)) {
-      out += std::exchange(is_first, false) ? "{\"label\": " : ", {\"label\": ";
-      append_json_string(out, prediction.label);
-      out += ", \"score\": ";
-      append_json_float(out, prediction.probability);
-      out += "}";
+      json.begin_object()
+          .member("label", prediction.label)
+          .member("score", prediction.probability)
+          .end_object();
     }
-    out += "]}";
+    json.end_array().end_object();
   }
-  return {.body = out + "]}"};
+  json.end_array().end_object();
+  return out;
 }
 
 void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
@@ -156,24 +162,25 @@ void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
 
 // ------------------------------------------------------------------------------------------------- models
 
-std::string model_json(const ServedModel& model) {
+void write_model(JsonWriter& json, const ServedModel& model) {
   const ModelFacts& facts = model.facts();
-  std::string modalities = facts.no_images.empty() ? "\"image\"" : "";
-  if (facts.no_texts.empty()) modalities += modalities.empty() ? "\"text\"" : ", \"text\"";
-  return vit::text("{\"id\": ", json_string(model.name()),
-                   ", \"object\": \"model\", \"created\": ", facts.loaded_at,
-                   ", \"owned_by\": \"vit\", \"modalities\": [", modalities,
-                   "], \"embedding_dimensions\": ", facts.embedding_dim,
-                   ", \"classes\": ", facts.config.has_classes() ? facts.config.head.num_classes : 0,
-                   ", \"architecture\": ", json_string(facts.config.architecture),
-                   ", \"fingerprint\": ", json_string(facts.run.fingerprint), "}");
+  json.begin_object().member("id", model.name()).member("object", "model").member("created", facts.loaded_at);
+  json.member("owned_by", "vit").key("modalities").begin_array();
+  if (facts.no_images.empty()) json.value("image");
+  if (facts.no_texts.empty()) json.value("text");
+  json.end_array().member("embedding_dimensions", facts.embedding_dim);
+  json.member("classes", facts.config.has_classes() ? facts.config.head.num_classes : 0);
+  json.member("architecture", facts.config.architecture).member("fingerprint", facts.run.fingerprint);
+  json.end_object();
 }
 
 void answer_models(Service& service, const std::shared_ptr<Call>& call) {
-  std::string out = "{\"object\": \"list\", \"data\": [";
-  for (const ServedModel& model : service.models())
-    out += (&model == service.models().data() ? "" : ", ") + model_json(model);
-  call->respond({.body = out + "]}"});
+  HttpResponse out;
+  JsonWriter json(out.body);
+  json.begin_object().member("object", "list").key("data").begin_array();
+  for (const ServedModel& model : service.models()) write_model(json, model);
+  json.end_array().end_object();
+  call->respond(std::move(out));
 }
 
 /// %2F and its like; what is no such escape stays as it is.
@@ -200,7 +207,10 @@ constexpr std::string_view kModels = "/v1/models", kModelPrefix = "/v1/models/";
 
 void answer_model(Service& service, const std::shared_ptr<Call>& call) {
   const std::string name = without_escapes(std::string_view(call->request.path).substr(kModelPrefix.size()));
-  call->respond({.body = model_json(service.models()[service.find_model(name)])});
+  HttpResponse out;
+  JsonWriter json(out.body);
+  write_model(json, service.models()[service.find_model(name)]);
+  call->respond(std::move(out));
 }
 
 constexpr Route kRoutes[]{

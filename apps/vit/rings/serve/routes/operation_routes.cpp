@@ -13,11 +13,12 @@ void answer_health(Service& service, const std::shared_ptr<Call>& call) {
   if (!service.is_ready())
     return call->respond(
         {.status = 503, .body = "{\"status\": \"loading\"}", .headers = {{"Retry-After", "1"}}});
-  std::string names;
-  for (const ServedModel& model : service.models())
-    names += (names.empty() ? "" : ", ") + json_string(model.name());
-  call->respond({.body = vit::text("{\"status\": \"ok\", \"version\": ", json_string(version()),
-                                   ", \"models\": [", names, "]}")});
+  HttpResponse out;
+  JsonWriter json(out.body);
+  json.begin_object().member("status", "ok").member("version", version()).key("models").begin_array();
+  for (const ServedModel& model : service.models()) json.value(model.name());
+  json.end_array().end_object();
+  call->respond(std::move(out));
 }
 
 void answer_metrics(Service& service, const std::shared_ptr<Call>& call) {

@@ -67,16 +67,15 @@ std::vector<float> shown_box(const Preprocessor& preprocessor, ImageSize image) 
 HttpResponse look_response(const Work& work, const Preprocessor& preprocessor) {
   check_items(work, kImageParam);
   const WorkItem& item = work.items.front();
-  std::string out =
-      vit::text("{\"rows\": ", item.grid.rows, ", \"columns\": ", item.grid.columns,
-                ", \"imageHeight\": ", item.image_size.height, ", \"imageWidth\": ", item.image_size.width,
-                ", \"upright\": ", preprocessor.config().apply_orientation ? "true" : "false", ", \"box\": ");
-  append_json_vector(out, shown_box(preprocessor, item.image_size));
-  out += ", \"pca\": ";
-  append_json_vector(out, colors_of(item));
-  out += ", \"attention\": ";
-  append_json_vector(out, item.attention);
-  return {.body = out + "}"};
+  HttpResponse out;
+  JsonWriter json(out.body);
+  json.begin_object().member("rows", item.grid.rows).member("columns", item.grid.columns);
+  json.member("imageHeight", item.image_size.height).member("imageWidth", item.image_size.width);
+  json.member("upright", preprocessor.config().apply_orientation);
+  json.key("box").json(json_vector(shown_box(preprocessor, item.image_size)));
+  json.key("pca").json(json_vector(colors_of(item)));
+  json.key("attention").json(json_vector(item.attention)).end_object();
+  return out;
 }
 
 void answer_look(Service& service, const std::shared_ptr<Call>& call) {
@@ -95,14 +94,15 @@ void answer_look(Service& service, const std::shared_ptr<Call>& call) {
 
 HttpResponse nearest_response(const Work& work, const ImageIndex& index, std::size_t top) {
   check_items(work, kImageParam);
-  std::string out;
+  HttpResponse out;
+  JsonWriter json(out.body);
+  json.begin_object().key("results").begin_array();
   for (const ImageIndex::Match& match : index.nearest(work.items.front().values, top)) {
-    out += vit::text(out.empty() ? "" : ", ", "{\"number\": ", match.number,
-                     ", \"file\": ", json_string(match.file), ", \"score\": ");
-    append_json_float(out, match.score);
-    out += "}";
+    json.begin_object().member("number", match.number).member("file", match.file);
+    json.member("score", match.score).end_object();
   }
-  return {.body = "{\"results\": [" + out + "]}"};
+  json.end_array().end_object();
+  return out;
 }
 
 /// The index holds pictures that are not for everyone. A page of another server whose name was made to lead

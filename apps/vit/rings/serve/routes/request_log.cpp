@@ -44,11 +44,14 @@ std::string milliseconds(double seconds) {
 
 std::string log_line(LogFormat format, const HttpRecord& record, std::string_view time) {
   if (format == LogFormat::json) {
-    return vit::text("{\"time\": ", json_string(time), ", \"id\": ", json_string(record.id),
-                     ", \"method\": ", json_string(record.method), ", \"path\": ", json_string(record.path),
-                     ", \"status\": ", record.status, ", \"milliseconds\": ", milliseconds(record.seconds),
-                     ", \"bytes_in\": ", record.bytes_in, ", \"bytes_out\": ", record.bytes_out,
-                     ", \"peer\": ", json_string(record.peer), "}");
+    std::string line;
+    JsonWriter json(line);
+    json.begin_object().member("time", time).member("id", record.id).member("method", record.method);
+    json.member("path", record.path).member("status", record.status);
+    json.key("milliseconds").json(milliseconds(record.seconds));
+    json.member("bytes_in", record.bytes_in).member("bytes_out", record.bytes_out);
+    json.member("peer", record.peer).end_object();
+    return line;
   }
   return vit::text(time, " ", record.status, " ", printable(record.method.empty() ? "-" : record.method), " ",
                    printable(record.path.empty() ? "-" : record.path), " ", milliseconds(record.seconds),
@@ -64,9 +67,12 @@ void RequestLog::add_event(std::string_view event, std::string_view text,
                            bool is_needed) const {
   if (format_ == LogFormat::none && !is_needed) return;
   if (format_ != LogFormat::json) return write_line(vit::text("vit serve: ", printable(text)));
-  std::string line = vit::text("{\"time\": ", json_string(utc_now()), ", \"event\": ", json_string(event));
-  for (const auto& [name, value] : fields) line += ", " + json_string(name) + ": " + json_string(value);
-  write_line(line + "}");
+  std::string line;
+  JsonWriter json(line);
+  json.begin_object().member("time", utc_now()).member("event", event);
+  for (const auto& [name, value] : fields) json.member(name, value);
+  json.end_object();
+  write_line(line);
 }
 
 }  // namespace vit::app

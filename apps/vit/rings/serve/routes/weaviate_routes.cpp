@@ -34,10 +34,13 @@ HttpResponse vectors_response(const Work& work, std::size_t num_texts) {
   std::string texts, images;
   for (const WorkItem& item : work.items) {
     std::string& list = item.is_text ? texts : images;
-    if (!list.empty()) list += ",";
-    append_json_vector(list, item.values);
+    list += (list.empty() ? "" : ",") + json_vector(item.values);
   }
-  return {.body = "{\"textVectors\": [" + texts + "], \"imageVectors\": [" + images + "]}"};
+  HttpResponse out;
+  JsonWriter json(out.body);
+  json.begin_object().key("textVectors").json("[" + texts + "]").key("imageVectors").json("[" + images + "]");
+  json.end_object();
+  return out;
 }
 
 constexpr std::string_view kMembers[]{"texts", "images"};
@@ -61,11 +64,12 @@ void answer_probe(Service& service, const std::shared_ptr<Call>& call) {
 void answer_meta(Service& service, const std::shared_ptr<Call>& call) {
   const ServedModel& model = service.models()[vectorizing_model(service)];
   const ModelFacts& facts = model.facts();
-  call->respond({.body = vit::text("{\"model_name\": ", json_string(model.name()),
-                                   ", \"architecture\": ", json_string(facts.config.architecture),
-                                   ", \"family\": ", json_string(facts.config.family),
-                                   ", \"projection_dim\": ", facts.embedding_dim,
-                                   ", \"image_size\": ", facts.config.image.height, "}")});
+  HttpResponse out;
+  JsonWriter json(out.body);
+  json.begin_object().member("model_name", model.name()).member("architecture", facts.config.architecture);
+  json.member("family", facts.config.family).member("projection_dim", facts.embedding_dim);
+  json.member("image_size", facts.config.image.height).end_object();
+  call->respond(std::move(out));
 }
 
 constexpr Route kRoutes[]{
