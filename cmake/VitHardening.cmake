@@ -1,5 +1,5 @@
 # What makes a defect harder to use: vit_harden(TARGET) for the library, the program and its parts, which read what others
-# wrote; with VIT_HARDEN=OFF nothing is added. Kernels for an instruction set read numbers alone and go without the stack
+# wrote; with VIT_HARDEN=OFF nothing is added. Kernels for an instruction set read only numbers and go without the stack
 # protector.
 include(CheckCXXCompilerFlag)
 option(VIT_HARDEN "Protect the stack, the relocations and the calls of the C library" ON)

@@ -1,5 +1,5 @@
 # One translation unit for many sources: most of the time of a source goes into headers, which are then read once.
-# Off by default, for a change then recompiles what it touches alone; apps/quickstart, which compiles all of them, has it on.
+# Off by default, for a change then recompiles only what it touches; apps/quickstart, which compiles all of them, has it on.
 option(VIT_UNITY "Compile the sources of a folder together: a complete build takes half of the time" OFF)
 
 # Names that every source may give to something of its own.

@@ -30,7 +30,7 @@ struct Detection {
   Box box;                // in pixels of the image; may reach beyond its edges
 };
 
-/// What the boxes of a model are held against. Immutable; share it between threads.
+/// Targets of detection. Immutable; share it between threads.
 class VIT_API BoxClasses {
  public:
   /// The classes that the model was trained for, by other names where `labels` has them. Throws Error
@@ -77,7 +77,7 @@ class VIT_API Detector {
                     const ModelOptions& model_options = {});
   /// Throws Error for a model without boxes of classes of its own.
   explicit Detector(std::shared_ptr<const Model> model, SessionOptions options = {});
-  /// Texts for the images of both towers' checkpoint; no templates stand for kPlainTemplate.
+  /// Texts for the images of both towers' checkpoint; no templates mean kPlainTemplate.
   static Detector of_texts(const ImageAndText& towers, std::vector<std::string> texts,
                            std::span<const std::string> templates = {}, SessionOptions options = {});
   /// Texts whose vectors are ready.

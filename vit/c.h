@@ -642,7 +642,7 @@ typedef struct vit_box {
 VIT_API vit_status vit_session_pose(vit_session* session, const vit_input* inputs, size_t num_inputs,
                                     const vit_box* boxes, const size_t* counts, vit_results* results);
 
-/* What the boxes of a model are held against: classes of its own, or texts. */
+/* Targets of detection: classes of its own, or texts. */
 typedef struct vit_detector vit_detector;
 
 /* The classes that the model was trained for (YOLOS). MISMATCH for a model without boxes, or whose boxes are

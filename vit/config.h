@@ -56,10 +56,10 @@ enum class HeadInput {
   class_and_distillation,  // two classifiers, logits averaged (distilled DeiT)
 };
 
-/// What an input of several pictures is: the frames of a clip, or the tiles of an image. Each patch_frames of
+/// What an input of several images is: the frames of a clip, or the tiles of an image. Each patch_frames of
 /// them make a step.
 enum class StackRule {
-  none,      // there are none: an input is one picture
+  none,      // there are none: an input is one image
   apart,     // each step is computed on its own (Qwen-VL, GLM-4V; the tiles of Llama 4)
   together,  // tokens attend to those of all steps, and have positions in time (V-JEPA 2)
 };
@@ -328,7 +328,7 @@ struct VIT_API ModelConfig {
   std::size_t edge_multiple() const {
     return patch.size * (merger.size != 0 && !merger.pads ? merger.size : 1);
   }
-  /// Whether a patch takes the planes of several frames, where an input has more than one picture.
+  /// Whether a patch takes the planes of several frames, where an input has more than one image.
   bool has_clips() const { return image.stack != StackRule::none && patch.frames > 1; }
   /// Patches of the native input.
   GridSize native_grid() const { return {image.height / patch.size, image.width / patch.size}; }

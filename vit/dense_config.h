@@ -26,7 +26,7 @@ enum class MapMeaning {
   masks,         // of each query: positive inside its segment
   mask_classes,  // (1, Q, classes + 1): scores of what each query is, then of no object
   heatmaps,      // of each keypoint, largest where it is
-  boxes,         // (1, N, 4): center, width and height, parts of the picture
+  boxes,         // (1, N, 4): center, width and height, parts of the image
   box_classes,   // (1, N, classes + 1): scores of classes, then of no object
   box_vectors,   // (1, N, E): what is compared with texts
   box_terms,     // (1, N, 2): what is added to a cosine, and what ELU + 1 makes its factor
@@ -173,7 +173,7 @@ enum class DepthUnit {
   relative,  // affine-invariant depth: larger is farther, no unit
 };
 
-/// Colors of classes in the order of their indices, R, G, B; empty where nobody defines any.
+/// Colors of classes in the order of their indices, R, G, B; empty if no file defines any.
 using Palette = std::vector<std::array<unsigned char, 3>>;
 
 /// The dense head of a model: branches from tapped blocks to maps, and how maps are brought to the image.
@@ -206,7 +206,7 @@ enum class ResizeRuleChoice {
 
 /// What the files of a dense head do not say.
 struct DenseOptions {
-  std::filesystem::path head{};                       // a publisher's file that joins the backbone; "" = none
+  std::filesystem::path head{};                       // a publisher's file for the backbone; "" = none
   std::vector<std::size_t> taps{};                    // blocks, from 0; none = as published
   std::optional<std::array<float, 2>> depth_range{};  // of bins, metres
   std::optional<float> max_depth{};                   // of metric depth, metres

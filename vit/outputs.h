@@ -119,7 +119,7 @@ class VIT_API Outputs {
   std::size_t num_images() const noexcept { return num_images_; }  // B: images of the pass
   /// Of each input: patches in time of a clip, or tiles of an image; 1 of others. With several, outputs have
   /// these as their first dimension: merged is (steps, h', w', V). Where tokens attend to those of all steps
-  /// (StackRule::together) they are one sequence, T = prefix + steps h w, and patches alone have them.
+  /// (StackRule::together) they are one sequence, T = prefix + steps h w, and only patches have them.
   std::size_t num_steps() const noexcept { return num_steps_; }
   GridSize grid() const noexcept { return grid_; }  // h x w
   /// Late, class, distillation and register tokens, which come before the patches after the last block.

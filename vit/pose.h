@@ -40,7 +40,7 @@ VIT_API Box whole_box(ImageSize image);
 /// the logarithm of the smoothed map (DARK). `crop`: the size of the pixels that the model saw. Throws Error
 /// for an empty box.
 VIT_API std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, const Box& box, ImageSize crop);
-/// The same in pixels of prepared pixels of that size.
+/// The same in pixels of preprocessed pixels of that size.
 VIT_API std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, ImageSize pixels);
 
 /// A pose for each box of an image, run by a session; without boxes one of the whole image. A box that has no

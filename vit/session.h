@@ -91,7 +91,7 @@ class VIT_API Session {
   void run(std::span<const ImageView> images, const Request& request, BatchOutputs& outputs);
   BatchOutputs run(std::span<const ImageView> images, const Request& request);  // into new outputs
   /// Runs preprocessed pixels, normalized planes (3, H, W) of any sizes; of clips, or images in tiles, (3 n,
-  /// H, W), picture by picture (Model::steps_for).
+  /// H, W), image by image (Model::steps_for).
   void run_pixels(std::span<const TensorView<const float>> pixels, const Request& request,
                   BatchOutputs& outputs);
   BatchOutputs run_pixels(std::span<const TensorView<const float>> pixels,

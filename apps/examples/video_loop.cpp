@@ -1,5 +1,5 @@
 // Frames of a video through a model: one session, frames viewed where OpenCV holds them, and results whose
-// memory is used for every frame. video_loop MODEL [VIDEO]; without a video a drawn scene stands in.
+// memory is used for every frame. video_loop MODEL [VIDEO]; without a video it is a drawn scene.
 #include <chrono>
 #include <cstdio>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kDrawnFrames = 100;
 
-/// Stands in for a camera: a disc that wanders over a gradient, in B, G, R.
+/// Replaces a camera: a disc that wanders over a gradient, in B, G, R.
 bool draw_frame(cv::Mat& frame, int number) {
   if (number == kDrawnFrames) return false;
   frame.create(240, 320, CV_8UC3);

@@ -42,11 +42,11 @@ def point_heads(attention, theta, sharpness):
     angles = dim // 4
     frequencies = theta**(-torch.arange(angles) / angles)
     amplitude = math.sqrt(sharpness * math.sqrt(dim))
-    bias = torch.zeros(3, heads, dim // 2, 2)  # pairs of neighbours: x first, then y
+    bias = torch.zeros(3, heads, dim // 2, 2)  # pairs of neighbors: x first, then y
     for head in range(heads):
         x, y = OFFSETS[head % len(OFFSETS)]
         turn = torch.cat([frequencies * x, frequencies * y])
-        # The key is turned back by the offset, so that it lines up with a query standing at a distance of
+        # The key is rotated back by the offset, so that it lines up with a query at a distance of
         # exactly that.
         bias[0, head, :, 0] = amplitude
         bias[1, head, :, 0] = amplitude * torch.cos(turn)

@@ -1,4 +1,4 @@
-// The program `vit`: parses the command line, runs one command, and turns errors into a line on stderr and an
+// The program `vit`: parses the command line, runs one command, and reports errors as a line on stderr and an
 // exit code.
 #include <unistd.h>
 

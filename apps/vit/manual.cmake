@@ -25,7 +25,7 @@ if(VIT_HELP2MAN)
 endif()
 add_custom_target(vit_manual ALL DEPENDS ${manual_files})
 
-if(VIT_INSTALL)  # optional: whoever builds vit_program alone can install it
+if(VIT_INSTALL)  # optional: whoever builds only vit_program can install it
   install(FILES "${manual}/vit.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME vit
           COMPONENT program OPTIONAL)
   install(FILES "${manual}/_vit" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" COMPONENT program OPTIONAL)

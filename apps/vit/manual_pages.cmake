@@ -12,7 +12,7 @@ function(verbatim out text)
 endfunction()
 
 # write_page(<name of the page> <summary> <command>...): help2man reads the help up to its last option; it would fill the
-# lines of the tables and examples behind.
+# lines of the tables and examples after it.
 function(write_page name summary)
   execute_process(COMMAND ${ARGN} --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
   if(NOT help MATCHES "^(.*\n  -[^\n]*\n([^\n]+\n)*)\n+(.*)$")

@@ -27,7 +27,7 @@ Image picture(unsigned char seed) {
   return image;
 }
 
-/// A head whose class k is the mean of the features of one picture.
+/// A head whose class k is the mean of the features of one image.
 ClassifierHead fitted_head(const Model& model, Session& session) {
   Outputs outputs;
   Tensor<float> features(Shape{2, model.config().embed_dim});

@@ -1,4 +1,4 @@
-// From a picture file to a label and to patch features, through the public API.
+// From a image file to a label and to patch features, through the public API.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ TEST_CASE("pipeline: bfloat16 and int8 keep the best class of real photographs")
   check_classes_kept("pil", ResamplerChoice::pillow);
 }
 
-TEST_CASE("pipeline: pictures of different sizes run in one call, each as if run separately") {
+TEST_CASE("pipeline: images of different sizes run in one call, each as if run separately") {
   const auto model = Model::load(test::data_path("model"));
   Session session(model, {.threads = 2, .input_size = {.kind = InputSize::Kind::native}});
   const Image wide(32, 64), square(48, 48), small(32, 32);
@@ -108,7 +108,7 @@ TEST_CASE("pipeline: pictures of different sizes run in one call, each as if run
   }
 }
 
-TEST_CASE("pipeline: NaFlex gives every picture the grid of its own shape") {
+TEST_CASE("pipeline: NaFlex gives every image the grid of its own shape") {
   Session session(Model::load(test::data_path("golden/models/hf-siglip2-naflex")), {.threads = 1});
   const Image wide(60, 90), tall(100, 41), square(30, 30);
   const ImageView images[] = {wide, tall, square, tall};
@@ -122,7 +122,7 @@ TEST_CASE("pipeline: NaFlex gives every picture the grid of its own shape") {
   }
 }
 
-TEST_CASE("pipeline: NaFlex gives transformers' vectors for pictures of different shape") {
+TEST_CASE("pipeline: NaFlex gives transformers' vectors for images of different shape") {
   SKIP_WITHOUT_SHARED("fixtures/text/hf-siglip2-naflex");
   const fs::path folder = test::shared_path("fixtures/text/hf-siglip2-naflex");
   const TensorFile expected = open_safetensors(folder / "expected.safetensors");
@@ -155,7 +155,7 @@ TEST_CASE("pipeline: a missing model, a missing file and a wrong kernel name are
   CHECK_THROWS_WITH_AS(decode_file("/no/such.png"), doctest::Contains("/no/such.png"), Error);
 }
 
-TEST_CASE("pipeline: without rules for pictures a model runs prepared pixels, and a picture is an Error") {
+TEST_CASE("pipeline: without rules for images a model runs preprocessed pixels, and a image is an Error") {
   const fs::path whole = test::data_path("golden/models/hf-vit");
   test::ScratchFolder folder("no_rules");
   test::FileCopy(whole).write_to(folder.path());

@@ -1,6 +1,6 @@
 // Vision towers of language models, as files of their own and inside whole models, compared tensor by tensor
 // with float64 results of the library that defines them: tokens and visual tokens, from the pixels that its
-// processor gives and from pictures.
+// processor gives and from images.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -182,11 +182,11 @@ void check_tower(const fs::path& folder) {
     CAPTURE(input);
     Outputs outputs;
     const TensorEntry& pixels = expected.at(input + ".pixels");
-    const bool is_clip = pixels.shape.size() == 5 && pixels.shape[1] > 1;  // of which there is no picture
+    const bool is_clip = pixels.shape.size() == 5 && pixels.shape[1] > 1;  // of which there is no image
     session.forward(pixels_of(expected, input, model->config().patch.size), request, outputs);
     check_results(expected, input, outputs, class_last);
     const auto file = inputs[i].find("file");
-    const bool is_by_hand = model->config().family == "gemma4";  // pictures scaled to few patches
+    const bool is_by_hand = model->config().family == "gemma4";  // images scaled to few patches
     if (!file || !model->has_preprocess_config() || is_by_hand || is_clip) continue;
     session.run(folder / file->as_string(), request, outputs);
     if (model->config().library != "timm") check_results(expected, input, outputs, class_last);
@@ -195,8 +195,7 @@ void check_tower(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE(
-    "towers: reference towers give the reference's tokens and visual tokens, from pixels and pictures") {
+TEST_CASE("towers: reference towers give the reference's tokens and visual tokens, from pixels and images") {
   SKIP_WITHOUT_SHARED("fixtures/towers");
   for (const fs::path& folder : test::folders_in(test::shared_path("fixtures/towers"))) {
     if (!fs::exists(folder / "case.json")) continue;

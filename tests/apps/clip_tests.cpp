@@ -1,4 +1,4 @@
-// Clips of the program: a video file gives what its frames give as pictures in a folder.
+// Clips of the program: a video file gives what its frames give as images in a folder.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The frames of a video as pictures in a folder; how many.
+/// The frames of a video as images in a folder; how many.
 std::size_t write_frames(const std::string& video, const std::string& folder) {
   fs::create_directories(folder);
   app::Video frames{fs::path(video)};
@@ -35,7 +35,7 @@ std::size_t write_frames(const std::string& video, const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("apps: a video file gives what its frames give as pictures") {
+TEST_CASE("apps: a video file gives what its frames give as images") {
   const TestFolder folder;
   const std::string model = test::write_clip_model(folder / "model");
   const std::string video = test::data_path("golden/clips/squares.mp4").string();

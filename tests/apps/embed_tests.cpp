@@ -31,7 +31,7 @@ int embed(const std::string& model, std::vector<std::string> arguments) {
   return result.exit_code;
 }
 
-/// Thirteen pictures of four sizes.
+/// Thirteen images of four sizes.
 std::vector<std::string> write_pictures(const TestFolder& folder) {
   constexpr std::array<std::array<std::size_t, 2>, 4> kSizes{{{40, 30}, {24, 24}, {33, 71}, {40, 30}}};
   std::vector<std::string> paths;
@@ -44,7 +44,7 @@ std::vector<std::string> write_pictures(const TestFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("apps: embed reproduces the golden numbers from prepared pixels") {
+TEST_CASE("apps: embed reproduces the golden numbers from preprocessed pixels") {
   for (const std::string model : {"rope-axial", "rope-mixed-ape", "hf-vit", "timm-deit-distilled"}) {
     CAPTURE(model);
     const FixtureTensors golden(golden_model(model) + "/expected.safetensors");
@@ -155,7 +155,7 @@ TEST_CASE("apps: grids of different sizes are written one array per image") {
   const RunResult npy = run_vit({"embed", "--model", golden_model("rope-axial"), folder / "in", "--size",
                                  "native", "--features", "patches", "--output", folder / "x.npy"});
   CHECK(npy.exit_code == 1);
-  CHECK(npy.num_errors() == 6);  // the pictures of two other grids
+  CHECK(npy.num_errors() == 6);  // the images of two other grids
   CHECK(parse_npy(read_text(folder / "x.npy")).shape == std::vector<std::size_t>{7, 5, 3, 36});
 }
 

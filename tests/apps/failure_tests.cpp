@@ -121,7 +121,7 @@ TEST_CASE("apps: pixels that are not finite give no class and no features") {
         std::vector<std::string>{(folder / "x.npy") + "[1]"});
 }
 
-TEST_CASE("apps: a picture that does not fit the others in .npy is named, the others are written") {
+TEST_CASE("apps: a image that does not fit the others in .npy is named, the others are written") {
   const TestFolder folder;
   write_picture(folder / "in/1.ppm", 40, 40, 1);
   write_picture(folder / "in/2.ppm", 40, 80, 2);
@@ -211,13 +211,13 @@ TEST_CASE("apps: an absurd value of a configuration is reported with the file th
   CHECK(contains(result.err, (folder / "model/config.json") + ": depth must be"));
 }
 
-TEST_CASE("apps: bad pictures are named, the others are done") {
+TEST_CASE("apps: bad images are named, the others are done") {
   const TestFolder folder;
   write_picture(folder / "in/b.ppm", 40, 30, 1);
   write_picture(folder / "in/deep/er/c.PPM", 30, 50, 2);
   write_picture(folder / "in/z.ppm", 24, 24, 3);
   write_text(folder / "in/empty.jpg", "");
-  write_text(folder / "in/text.png", "this is no picture");
+  write_text(folder / "in/text.png", "this is no image");
   write_text(folder / "in/notes.txt", "not an image extension: counted, not read");
   const RunResult result =
       run_vit(with_model("classify", {"--format", "json", folder / "in", folder / "missing.jpg"}));

@@ -197,7 +197,7 @@ TEST_CASE("html: classify writes a page in addition to its output") {
   CHECK(difference < 40);
 }
 
-TEST_CASE("html: prepared pixels have no thumbnail, and a page may be empty") {
+TEST_CASE("html: preprocessed pixels have no thumbnail, and a page may be empty") {
   const TestFolder folder;
   write_npy(folder / "x.npy", Tensor<float>(Shape{2, 3, 24, 24}).view());
   REQUIRE(run_vit(with_model("classify", {folder / "x.npy", "--html", folder / "page.html"})).exit_code == 0);

@@ -39,7 +39,7 @@ std::string failure_of(const std::string& contents) {
 
 }  // namespace
 
-TEST_CASE("apps: prepared pixels are read image by image") {
+TEST_CASE("apps: preprocessed pixels are read image by image") {
   const TestFolder folder;
   Tensor<float> pixels(Shape{2, 3, 4, 5});
   for (std::size_t i = 0; i < pixels.num_elements(); ++i) pixels.flat()[i] = static_cast<float>(i);
@@ -63,7 +63,7 @@ TEST_CASE("apps: every dialect of a valid .npy header is understood") {
   CHECK(failure_of(npy_file("{\"shape\":(3,4,5),\"fortran_order\":False,\"descr\":\"<f4\"}   \n", 60)) == "");
 }
 
-TEST_CASE("apps: a .npy file that is no prepared pixels is refused with its defect") {
+TEST_CASE("apps: a .npy file that is no preprocessed pixels is refused with its defect") {
   const auto refused = [](const std::string& contents, const std::string& why) {
     const std::string failure = failure_of(contents);
     CAPTURE(failure);

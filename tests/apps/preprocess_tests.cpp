@@ -10,7 +10,7 @@
 using namespace vit;
 using namespace vit::test;
 
-TEST_CASE("apps: a stage that the rules do not have is refused once, not for each picture") {
+TEST_CASE("apps: a stage that the rules do not have is refused once, not for each image") {
   const TestFolder folder;
   write_picture(folder / "in/a.ppm", 30, 30, 1);
   write_picture(folder / "in/b.ppm", 30, 30, 2);
@@ -71,7 +71,7 @@ TEST_CASE("apps: preprocess writes what the model sees") {
   CHECK(read_text(folder / "z.npz") == read_text(folder / "x.npz"));
 }
 
-TEST_CASE("apps: configuration files suffice to preprocess pictures as with the whole folder") {
+TEST_CASE("apps: configuration files suffice to preprocess images as with the whole folder") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 60, 43, 1);
   const auto agrees = [&](const std::string& model, const std::vector<std::string>& options) {

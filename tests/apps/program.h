@@ -62,7 +62,7 @@ class TestFolder : public TemporaryFolder {
   std::string path() const { return TemporaryFolder::path().string(); }
 };
 
-/// Writes a binary PPM picture with a pattern that `seed` chooses.
+/// Writes a binary PPM image with a pattern that `seed` chooses.
 void write_picture(const std::string& path, std::size_t height, std::size_t width, unsigned seed);
 /// Writes pixels as .npy.
 void write_npy(const std::string& path, TensorView<const float> values);

@@ -1,4 +1,4 @@
-# The examples run on the model and a picture that ship with the project.
+# The examples run on the model and a image that ship with the project.
 if(TARGET example_classify)
   set(model "${PROJECT_SOURCE_DIR}/data/model")
   set(picture "${PROJECT_SOURCE_DIR}/data/images/cat_tabby.jpg")

@@ -108,7 +108,7 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
       with_model("classify", {"--top", "010", picture}),
       with_model("classify", {"--labels", "", picture}),
       {"classify", "--model", "", picture},
-      {"classify", "--model=", picture, picture},  // must not take a picture for the value
+      {"classify", "--model=", picture, picture},  // must not take a image for the value
       with_model("embed", {picture, "--output="}),
       with_model("bench", {"--seconds", "nan"}),
       with_model("classify", {"--batch", "-1", picture}),

@@ -34,7 +34,7 @@ std::string chunk(const std::string& name, std::string content) {
   return head + content;
 }
 
-/// A film of JPEG pictures of one size: Motion JPEG in AVI.
+/// A film of JPEG images of one size: Motion JPEG in AVI.
 void write_film(const std::string& path, std::span<const std::string> pictures, std::uint32_t width,
                 std::uint32_t height) {
   const auto count = static_cast<std::uint32_t>(pictures.size());
@@ -66,7 +66,7 @@ std::string picture(const char* name) {
 std::string film(const TestFolder& folder) {
   const std::string path = folder / "in/clip.avi", bird = picture("bird_robin.jpg");
   std::filesystem::create_directories(folder / "in");
-  // another picture of the size: its last bytes are missing, and with them its lower part
+  // another image of the size: its last bytes are missing, and with them its lower part
   const std::vector<std::string> pictures{bird, bird.substr(0, bird.size() / 2) + "\xff\xd9", bird};
   write_film(path, pictures, 400, 400);
   return path;

@@ -361,7 +361,7 @@ TEST_CASE("apps: info describes both towers, the tokenizer and its cleaning") {
   CHECK(!contains(run_vit({"info", "--model", golden_model("rope-axial")}).out, "text tower"));
 }
 
-TEST_CASE("apps: NaFlex pictures have the probabilities of transformers' zero-shot pipeline") {
+TEST_CASE("apps: NaFlex images have the probabilities of transformers' zero-shot pipeline") {
   SKIP_WITHOUT_SHARED("fixtures/text/hf-siglip2-naflex");
   const std::string model = shared_path("fixtures/text/hf-siglip2-naflex").string();
   const TensorFile expected = open_safetensors(model + "/expected.safetensors");

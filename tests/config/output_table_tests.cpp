@@ -107,7 +107,7 @@ TEST_CASE("outputs: a request is a set, and tensors are reserved for it") {
   CHECK(outputs[1].class_token().data() == outputs[Output::tokens].data() + 7 * 48);
   CHECK(outputs.has_class_token());
 
-  SUBCASE("what is not wanted any more is given back") {
+  SUBCASE("what is no longer wanted is given back") {
     outputs.reserve(Output::logits, config, 1, {2, 3});
     REQUIRE(outputs.tensors().size() == 1);
     CHECK_ERROR(ErrorKind::argument, ("not requested", "block.1"),

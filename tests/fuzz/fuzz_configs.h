@@ -15,7 +15,7 @@ std::vector<std::string> timm_config_seeds();
 void run_hf_config(std::string_view input);
 std::vector<std::string> hf_config_seeds();
 
-/// The input is the config.json of a model of boxes or keypoints; which weights go with it its words say.
+/// The input is the config.json of a model of boxes or keypoints; its words say which weights it has.
 void run_box_config(std::string_view input);
 std::vector<std::string> box_config_seeds();
 

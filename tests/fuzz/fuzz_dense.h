@@ -12,7 +12,7 @@ namespace vit::fuzz {
 void run_dense_config(std::string_view input);
 std::vector<std::string> dense_config_seeds();
 
-/// The input is a head file, which joins a tiny backbone.
+/// The input is a head file for a tiny backbone.
 void run_dense_head(std::string_view input);
 std::vector<std::string> dense_head_seeds();
 

@@ -75,7 +75,7 @@ bool is_png_turned(const std::vector<Chunk>& chunks) {
   return is_turned(bytes);
 }
 
-/// Whether a JPEG of 16 x 8 pixels with these APP1 segments is turned.
+/// Whether a JPEG of 16 x 8 pixels with these APP1 segments is rotated.
 bool is_jpeg_turned(const std::vector<Bytes>& segments) {
   Bytes bytes = {0xFF, 0xD8};
   for (const Bytes& segment : segments) {

@@ -44,7 +44,7 @@ endfunction()
 install_consumer(find_package -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=${install_prefix}")
 set_tests_properties(install.find_package PROPERTIES FIXTURES_REQUIRED installed)
 
-# Compiled together, neither optimised nor with symbols: this is about targets and headers, and should not take as long as the
+# Compiled together, neither optimized nor with symbols: this is about targets and headers, and should not take as long as the
 # build itself.
 install_consumer(fetch_content -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DVIT_UNITY=ON -DVIT_PRECOMPILED_HEADERS=ON
                  "-DFETCHCONTENT_SOURCE_DIR_VIT=${PROJECT_SOURCE_DIR}"

@@ -41,7 +41,7 @@ struct Case {
   std::vector<float> bias, scale;
 };
 
-/// The step between the whole numbers that stand for a group of weights, an even number of them.
+/// The step between the integers of a group of weights, an even number of them.
 double weight_step(std::span<const float> group, const LinearKernels& kernels) {
   double step = 0.0;
   for (std::size_t k = 0; k < group.size(); k += 2) {
@@ -277,11 +277,11 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("kernels: the largest whole numbers do not overflow") {
+TEST_CASE("kernels: the largest integers do not overflow") {
   const Sizes sizes{4, 16, 512};
   std::vector<float> in(sizes.rows * sizes.in_features);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = i / sizes.in_features % 2 == 0 ? 127.0f : -127.0f;
-  // Neighbors as large as can be, of one sign and of two. The last two pairs lie between two whole numbers
+  // Neighbors as large as can be, of one sign and of two. The last two pairs lie between two integers
   // where sums of neighbors are limited, and are rounded to the largest pair that there is.
   constexpr std::array<std::array<float, 2>, 8> kPairs{{{127, -127},
                                                         {-127, 127},
@@ -411,7 +411,7 @@ TEST_CASE("kernels: activations after int8 products are off by at most 9e-5 and 
   }
 }
 
-TEST_CASE("kernels: a weight that is not finite is not quantised") {
+TEST_CASE("kernels: a weight that is not finite is not quantized") {
   Tensor<float> weight(Shape{3, 4});
   weight.data()[5] = std::numeric_limits<float>::infinity();
   CHECK_THROWS_WITH_AS(PackedMatrix(weight, *default_kernels().int8->linear), doctest::Contains("finite"),

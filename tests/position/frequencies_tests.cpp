@@ -29,7 +29,7 @@ TEST_CASE("position: scaled coordinates reach the reference grid, each axis by i
   CHECK(offset.t_x[8 + 3] == 4.0 / 8.0 * 24.0);
 }
 
-TEST_CASE("position: centered coordinates are patch centres in [-1, 1]") {
+TEST_CASE("position: centered coordinates are patch centers in [-1, 1]") {
   const GridCoords one = grid_coords({1, 1}, {.rule = CoordinateRule::centered});
   CHECK(one.t_x[0] == 0.0);
   CHECK(one.t_y[0] == 0.0);

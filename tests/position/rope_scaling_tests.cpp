@@ -97,7 +97,7 @@ TEST_CASE("rope scaling: the rule of the family gives the family's bits on every
     for (const char* rule : {"none", "linear", "ntk", "yarn"}) {
       CAPTURE(std::string(rule));
       const bool is_same = same_bits(context_of(config, {9, 13}, nullptr), context_of(config, {9, 13}, rule));
-      // learned pairs that turn less than once are divided by s under every rule but none
+      // learned pairs that make less than one turn are divided by s under every rule but none
       if (own == rule || config.rope == RopeKind::axial) CHECK(is_same == (own == rule));
     }
   }

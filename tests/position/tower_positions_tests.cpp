@@ -55,7 +55,7 @@ TEST_CASE("position: rows take the even frequencies and columns the odd ones") {
   }
 }
 
-TEST_CASE("position: a class token turns by its own angles, other tokens of the prefix stay") {
+TEST_CASE("position: a class token is rotated by its own angles, other tokens of the prefix stay") {
   PositionConfig config = rope_config();
   config.class_angles = true;
   const std::vector<float> angles{0.5f, -1.0f, 2.0f, 0.25f, 3.0f, -0.125f, 0.0f, 1.5f};

@@ -20,7 +20,7 @@ target_include_directories(readme_snippets PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(readme_snippets PRIVATE vit::vit doctest::doctest opencv_core opencv_imgcodecs opencv_imgproc
                                               opencv_videoio Eigen3::Eigen)
 
-# What the blocks use: a model, a picture, and a folder of pictures.
+# What the blocks use: a model, an image, and a folder of images.
 add_test(NAME readme.folder COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}" "-DFOLDER=${readme_folder}"
                                     -P "${CMAKE_CURRENT_LIST_DIR}/make_folder.cmake")
 set_tests_properties(readme.folder PROPERTIES FIXTURES_SETUP readme_folder)

@@ -1,4 +1,4 @@
-// Parts of picture files, byte by byte.
+// Parts of image files, byte by byte.
 #pragma once
 
 #include <cstddef>

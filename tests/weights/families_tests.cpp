@@ -383,7 +383,7 @@ TEST_CASE("weights: SigLIP 2 NaFlex takes a number of patches, and no other over
   CHECK_ERROR(ErrorKind::format, ("config.json", "num_patches", "10"), load_checkpoint(scratch.path()));
 }
 
-TEST_CASE("weights: of ViT and DeiT for masked pictures the decoder is left out") {
+TEST_CASE("weights: of ViT and DeiT for masked images the decoder is left out") {
   for (const std::string family : {"vit", "deit"}) {
     CAPTURE(family);
     const fs::path folder = test::data_path("golden/models/hf-" + family);
@@ -677,7 +677,7 @@ TEST_CASE("weights: of pooling with prefix tokens attention is computed, the mea
               random_checkpoint("test_vit3", {.overrides = {{"pool_include_prefix", "false"}}}));
 }
 
-TEST_CASE("weights: RADIO ends with the last block, TIPSv2 takes pictures that are not normalised") {
+TEST_CASE("weights: RADIO ends with the last block, TIPSv2 takes images that are not normalized") {
   const ModelConfig radio = random_checkpoint("vit_base_patch16_radio_v3").config;
   CHECK_FALSE(radio.encoder.token_norm);
   CHECK_FALSE(radio.head.pooled_norm);

@@ -65,7 +65,7 @@ TEST_CASE("folders: a checkpoint is found where its library keeps it") {
     fs::rename(step / "model.safetensors", step / "mp_rank_00_model_states.safetensors");
     test::write_text(step / "zero_pp_rank_0_mp_rank_00_optim_states.pt", "moments");
     CHECK(found(root) == step);
-    // parts for each process: the program that joins them is named
+    // parts for each process: the program that merges them is named
     test::write_text(step / "zero_pp_rank_1_mp_rank_00_model_states.pt", "a part");
     test::write_text(root / "zero_to_fp32.py", "");
     CHECK_ERROR(ErrorKind::unsupported, ("zero_to_fp32.py", "DeepSpeed"), load_checkpoint(root));

@@ -136,7 +136,7 @@ TEST_CASE("weights: prefixes of training scripts and wrappers") {
     const ScratchFolder scratch("prefix");
     copy.write_to(scratch.path());
     CHECK(run_native(load_checkpoint(scratch.path())).logits == expected);
-    // belongs to nobody, where it lies with the model; beside it, to the script
+    // belongs to no program if it lies with the model; next to it, to the script
     const bool is_script = std::string(prefix).starts_with("model.") ||
                            std::string(prefix).find("backbone.") != std::string::npos ||
                            std::string(prefix) == "timm_model.";

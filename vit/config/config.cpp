@@ -23,7 +23,7 @@ void validate_position(const ModelConfig& c) {
     check_range("columns of the position table's grid", p.added_grid.columns, 1, 4096);
     VIT_CHECK(
         !p.square_table || (p.added == AddedTable::patches && p.added_grid.rows == p.added_grid.columns),
-        kWhere, "a table that is cut from a square must be square and of patches alone");
+        kWhere, "a table that is cut from a square must be square and only of patches");
     check_range("prefix rows of the position table", p.added_prefix_rows, 0, c.num_prefix_tokens());
     const bool is_square = p.added_grid.rows == p.added_grid.columns;
     VIT_CHECK(p.added != AddedTable::columns_and_rows || is_square, kWhere,
@@ -98,7 +98,7 @@ void validate_head(const ModelConfig& c) {
   VIT_CHECK(c.head.pooling != Pooling::prefix_mean || c.num_prefix_tokens() != 0, kWhere,
             "pooling takes the mean of the prefix tokens, but the model has none");
   VIT_CHECK((c.head.pooling == Pooling::prefix_tokens) == !c.head.pooled_tokens.empty(), kWhere,
-            c.head.pooled_tokens.size(), " prefix tokens are pooled, which go with pooling prefix_tokens");
+            c.head.pooled_tokens.size(), " prefix tokens are pooled, which requires pooling prefix_tokens");
   check_range("tokens that are pooled", c.head.pooled_tokens.size(), 0, 64);
   for (const std::size_t token : c.head.pooled_tokens)
     VIT_CHECK(token < c.num_prefix_tokens(), kWhere, "pooling reads prefix token ", token, " of ",
@@ -238,7 +238,7 @@ void validate(const ModelConfig& c) {
   check_range("patch_padding", c.patch.padding, 0, (c.patch.size - 1) / 2);
   VIT_CHECK(c.patch.padding == 0 || (c.image.fixed_size && c.image.height % c.patch.size == 0 &&
                                      c.image.width % c.patch.size == 0),
-            kWhere, "patches with padding go with one size of whole patches, got ", c.image.height, " x ",
+            kWhere, "patches with padding require one size of whole patches, got ", c.image.height, " x ",
             c.image.width);
   VIT_CHECK(std::isfinite(c.attention.scale) && c.attention.scale >= 0, kWhere,
             "attention_scale must be finite and positive, got ", c.attention.scale);

@@ -15,7 +15,7 @@ struct Close {
 };
 using Profile = std::unique_ptr<void, Close>;
 
-/// Little CMS turns it into a table of 33 x 33 x 33 colors when it is built, so it is built once.
+/// Little CMS converts it to a table of 33 x 33 x 33 colors when it is built, so it is built once.
 class LabTransform {
  public:
   LabTransform() {

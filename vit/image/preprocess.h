@@ -170,7 +170,7 @@ struct PreprocessConfig {
   std::size_t pad_multiple = 0;  // > 0, without crop: pad to the next multiples of it
   bool pad_normalized = false;   // padding is 0 after normalization, not pad_color before it
   bool pad_at_end = false;       // to these multiples at the bottom and right, not around the image
-  /// The model computes the result as overlapping squares along its longer edge and joins what they give
+  /// The model computes the result as overlapping squares along its longer edge and merges their outputs
   /// (EoMT for classes).
   bool windows = false;
   CropRounding crop_rounding = CropRounding::half_even;        // of an odd margin
@@ -323,7 +323,7 @@ class VIT_API Preprocessor {
       : Preprocessor(with_input_size(config, size, patch_size)) {}
 
   const PreprocessConfig& config() const noexcept { return config_; }  // its rules
-  /// K: planes of one picture.
+  /// K: planes of one image.
   std::size_t num_channels() const noexcept { return config_.num_channels(); }
   /// Options for decoding files for these rules.
   DecodeOptions decode_options() const noexcept;
@@ -353,7 +353,7 @@ class VIT_API Preprocessor {
   /// decode_options(), bit by bit, and its errors. Where the decoder gives rows (JPEG, PNG, BMP, PNM, TIFF in
   /// strips), no image is in memory: rows are resized by one thread as they are decoded, and what the crop
   /// leaves out is skipped. Rules that pad to a square, and those that rotate the image and resize it in
-  /// float or to the nearest pixel, take the whole image. `name` stands for the file in messages.
+  /// float or to the nearest pixel, take the whole image. messages call the file `name`.
   FilePixels run_bytes(std::span<const std::byte> file, const std::string& name, PreprocessMemory& memory,
                        int threads = 1) const;
   /// The normalized planes of an image file. Throws Error as decode_file() and run() do.

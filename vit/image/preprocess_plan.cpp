@@ -157,7 +157,7 @@ void replace_target(PreprocessConfig& config, const InputSize& size) {
   const bool by_edge =
       config.resize == ResizeRule::shortest_edge || config.resize == ResizeRule::shortest_edge_floored;
   VIT_CHECK(!by_edge || size.height == size.width, kMismatch, config.source,
-            ": the rules set the shortest edge alone; ask for one size, not ", size.height, "x", size.width);
+            ": the rules set only the shortest edge; ask for one size, not ", size.height, "x", size.width);
   if (config.resize == ResizeRule::patches) {
     VIT_CHECK(size.height == size.width && size.height >= config.patch_size, kMismatch, config.source,
               ": the rules keep the aspect ratio and limit the number of patches; give one size of at least ",

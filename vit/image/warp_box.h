@@ -1,4 +1,4 @@
-// Boxes of an image as pictures of one size, by the affine map of ViTPose's image processor. Source:
+// Boxes of an image as images of one size, by the affine map of ViTPose's image processor. Source:
 // transformers, models/vitpose/image_processing_vitpose.py, and scipy's affine_transform of order 1.
 #pragma once
 

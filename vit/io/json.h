@@ -53,7 +53,7 @@ class Json {
 
   /// File and place: "config.json: pretrained_cfg.mean[1]".
   std::string where() const;
-  /// The file alone.
+  /// The file, without the place.
   const std::string& file() const;
 
   /// Throws Error unless the value is of that kind.
@@ -97,7 +97,7 @@ class Json {
   std::uint32_t node_ = 0;
 };
 
-/// Parses one JSON value (RFC 8259). `name` stands for the text in messages. Throws Error, with the byte
+/// Parses one JSON value (RFC 8259). messages call the text `name`. Throws Error, with the byte
 /// position, on malformed text, invalid UTF-8, numbers beyond a double, duplicate keys, text after the value,
 /// and exceeded limits.
 Json parse_json(std::string_view text, std::string_view name, const JsonLimits& limits = {});

@@ -32,7 +32,7 @@ class JsonStream {
   std::string_view string();
   /// A number as it is written.
   std::string_view number_text();
-  /// The double next to such a text. Throws Error where it is infinite.
+  /// The double next to such a text. Throws Error if it is infinite.
   double to_double(std::string_view number) const;
   double number() { return to_double(number_text()); }
   std::uint32_t index();  // an integer from 0 to 2^32 - 1

@@ -230,7 +230,7 @@ bool has_name(const TensorEntry& entry) {
   return entry.name.find_first_not_of("0123456789.") != std::string::npos;
 }
 
-/// Classes whose objects stand for tensors and are built by code of their own.
+/// Classes whose objects represent tensors and are built by code of their own.
 struct TensorClass {
   std::string_view module, what;
 };

@@ -121,7 +121,7 @@ constexpr std::string_view kRefusedModules[] = {"_ctypes",
                                                 "xmlrpc",
                                                 "zipimport"};
 
-/// Single names of otherwise harmless modules; a name that ends in a dot or underscore stands for
+/// Single names of otherwise harmless modules; a name that ends in a dot or underscore means
 /// all names with that prefix.
 constexpr GlobalName kRefusedNames[] = {{"io", "open"},
                                         {"io", "open_code"},

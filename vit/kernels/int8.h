@@ -25,7 +25,7 @@ constexpr std::size_t int8_groups(std::size_t in_features) {
   return (in_features + kInt8Group - 1) / kInt8Group;
 }
 
-/// How the integers of a group of a row stand for numbers: x = step (q - zero).
+/// How the integers of a group of a row represent numbers: x = step (q - zero).
 struct InputScale {
   float step = 0.0f;
   float zero = 0.0f;  // an integer

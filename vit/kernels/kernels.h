@@ -165,7 +165,7 @@ struct AttentionArgs {
   const float* packed = nullptr;  // written by `pack` of the same AttentionKernels
   std::size_t num_tokens = 0;     // T > 0
   std::size_t head_dim = 0;
-  bool causal = false;   // the query of token i meets the keys 0 .. i alone, as if T were i + 1
+  bool causal = false;   // the query of token i attends only to the keys 0 .. i, as if T were i + 1
   HiddenKeys hidden{};   // keys whose weights are 0 for some queries; each query reads one key at least
   float* out = nullptr;  // (num_queries, d); for `probabilities` (num_queries, T)
   std::size_t out_stride = 0;

@@ -25,7 +25,7 @@ struct RopeNumbers {
   bool empty() const noexcept { return values.empty(); }
 };
 
-/// The coarsest of bfloat16, float16, float32 and float64 that holds all values exactly. Zeros and ones alone
+/// The coarsest of bfloat16, float16, float32 and float64 that holds all values exactly. Zeros and ones
 /// are float64.
 Dtype precision_of(std::span<const double> values);
 

@@ -56,14 +56,14 @@ void read_pair(std::string_view part, RopeScaling& out) {
     out.factor = number(key, value);
     VIT_CHECK(out.factor > 0, kWhere, "factor must be positive, got ", out.factor);
     VIT_CHECK(out.rule != RopeScalingRule::none, kWhere,
-              "factor does not go with none, which scales nothing");
+              "factor is not allowed with none, which scales nothing");
   } else {
     VIT_CHECK(key == "beta_fast" || key == "beta_slow" || key == "truncate" || key == "attention_factor",
               kWhere,
               "known keys are axes, factor, temperature, and of yarn beta_fast, beta_slow, truncate, "
               "attention_factor; found '",
               key, "'");
-    VIT_CHECK(out.rule == RopeScalingRule::yarn, kWhere, key, " goes with yarn, found ",
+    VIT_CHECK(out.rule == RopeScalingRule::yarn, kWhere, key, " requires yarn, found ",
               kRules[static_cast<std::size_t>(out.rule)]);
     if (key == "beta_fast") out.beta_fast = number(key, value);
     if (key == "beta_slow") out.beta_slow = number(key, value);

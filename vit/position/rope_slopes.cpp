@@ -48,7 +48,7 @@ class PairGrid {
     return std::arg(sum);
   }
 
-  /// Whether the angles grow evenly: factors differ from those of the slopes by rounding alone.
+  /// Whether the angles grow evenly: factors differ from those of the slopes only by rounding.
   bool is_linear(const Slopes& slopes, double& error) const {
     for (std::size_t row = 0; row < placement_.grid.rows; ++row) {
       for (std::size_t column = 0; column < placement_.grid.columns; ++column) {

@@ -22,7 +22,7 @@ std::optional<std::vector<Slopes>> measure_slopes(const RopeReading& reading, co
 
 enum class PairAxis { x, y, both, neither };
 
-/// The axes along which an angle grows: one where the other has noise alone.
+/// The axes along which an angle grows: one if the other has only noise.
 PairAxis axis_of(const Slopes& slopes, GridSize grid);
 
 /// The pairs of each axis, in their order.

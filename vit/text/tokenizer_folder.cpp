@@ -50,7 +50,7 @@ AddedToken added_token(const Json& value) {
           value.find_bool("rstrip").value_or(false), value.find_bool("normalized").value_or(true)};
 }
 
-/// A token as a configuration writes it: its text alone, or an object with its properties.
+/// A token as a configuration writes it: only its text, or an object with its properties.
 AddedToken written_token(const TokenizerFolder& folder, const Json& value) {
   if (!value.is_string()) return added_token(value);
   AddedToken token;

@@ -75,7 +75,7 @@ std::size_t VisionTransformer::steps_for(std::size_t num_planes) const {
   const std::size_t pictures = num_planes / c.image.num_channels;
   VIT_CHECK(c.image.stack != StackRule::none && pictures * c.image.num_channels == num_planes, kWhere,
             "this model takes ", c.image.num_channels, " planes",
-            c.image.stack == StackRule::none ? "" : " for each picture", ", got ", num_planes);
+            c.image.stack == StackRule::none ? "" : " for each image", ", got ", num_planes);
   VIT_CHECK(pictures != 0 && pictures % c.patch.frames == 0, kWhere, "a clip of ", pictures,
             " frames, which must be a multiple of the ", c.patch.frames, " of a patch");
   return pictures / c.patch.frames;

@@ -36,8 +36,8 @@ class VisionTransformer {
   /// than the native one if the reference library refuses that (config().image.fixed_size). Where a head of
   /// masks takes larger ones as windows, it is the grid of one.
   GridSize grid_for(std::size_t height, std::size_t width) const;
-  /// The steps of an input of so many planes: 1 for one picture, else pictures over patch_frames. Throws
-  /// Error if the model cannot take it: config().image.stack, or pictures that do not fill a step.
+  /// The steps of an input of so many planes: 1 for one image, else images over patch_frames. Throws
+  /// Error if the model cannot take it: config().image.stack, or images that do not fill a step.
   std::size_t steps_for(std::size_t num_planes) const;
 
   /// The head that outputs maps, or null.
@@ -48,7 +48,7 @@ class VisionTransformer {
   /// computes all.
   std::size_t num_leading_tokens(const Request& request) const;
 
-  /// Runs `pixels` (B, K, H, W), normalized for the checkpoint, or those of several pictures one after the
+  /// Runs `pixels` (B, K, H, W), normalized for the checkpoint, or those of several images one after the
   /// other if steps_for() allows them. The result for an image has the same bits
   /// for any batch, position in it and number of threads (0 = all). If only logits or pooled vectors are
   /// requested and they read only leading tokens, the last block computes only those rows. A warm pass
@@ -60,7 +60,7 @@ class VisionTransformer {
   /// forward() of a request without maps.
   void forward_tokens(TensorView<const float> pixels, const Request& request, int threads,
                       ForwardMemory& memory, Outputs& outputs) const;
-  /// Of pixels of this size, if a head joins what it gives for them; 1 where they are computed as a whole.
+  /// Of pixels of this size, if a head merges the outputs for them; 1 where they are computed as a whole.
   std::size_t num_windows(std::size_t height, std::size_t width) const;
   /// Maps of images whose tokens are there, image by image.
   void forward_dense(std::size_t num_images, int threads, ForwardMemory& memory, Outputs& outputs) const;

@@ -21,7 +21,7 @@ from models import VARIANTS, Case, make_pixels, model_folder
 from table import write_table
 
 # Logits have deviation 1: sums of 3072 products in another order differ by some 1e-6, numbers of 8 bits by some 1e-3
-# (bfloat16) or a few hundredths (whole numbers) in each of twelve blocks.
+# (bfloat16) or a few hundredths (int8) in each of twelve blocks.
 TOLERANCE = {"float32": 1e-4, "bfloat16": 0.2, "int8": 1.0}
 
 

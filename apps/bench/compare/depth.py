@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-# tokenizers.py beside this file has the name of a package that transformers needs.
+# tokenizers.py next to this file has the name of a package that transformers needs.
 sys.path = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
 SIZE = 518

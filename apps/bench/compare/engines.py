@@ -80,7 +80,7 @@ def quantised(path):
     made = path.with_suffix(".int8.onnx")
     if not made.exists():
         model = onnx.load(path)
-        del model.graph.value_info[:]  # shapes that the export got wrong and the quantiser would trip over
+        del model.graph.value_info[:]  # shapes that the export got wrong and the quantizer would trip over
         quantize_dynamic(model, made)
     return made
 

@@ -25,7 +25,7 @@ import numpy as np
 
 ENGINES = ("vit", "wheel", "pipeline", "timm", "onnx")
 BATCH = 32
-# tokenizers.py beside this file has the name of a package that transformers needs.
+# tokenizers.py next to this file has the name of a package that transformers needs.
 sys.path = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
 

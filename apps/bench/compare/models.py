@@ -10,7 +10,7 @@ import timm
 import torch
 from safetensors.torch import save_file
 
-ARCHITECTURE = "vit_small_patch16_rope_224"  # the variants differ from it in width and heads alone
+ARCHITECTURE = "vit_small_patch16_rope_224"  # the variants differ from it only in width and heads
 VARIANTS = {
     "tiny": {"embed_dim": 192, "num_heads": 3},
     "small": {"embed_dim": 384, "num_heads": 6},

@@ -66,7 +66,7 @@ def measure(engines, state, options, turned, found):
 def percent_of_share(state, found):
     cores = len(os.sched_getaffinity(0))
     share = 1 if state == "alone" else (cores - 0.5) / cores
-    # rounds are compared with the state "alone" of the same round
+    # rounds are compared with the undisturbed state of the same round
     rounds = zip(found["alone", "vit"], found[state, "vit"])
     return 100 * statistics.median(alone / (next_to * share) for alone, next_to in rounds)
 
@@ -76,7 +76,7 @@ def table(case, engines, found):
     rows = [["next to", *engines, "best other / vit", "vit, of its share", "rounds"]]
     for state in STATES:
         milliseconds = {name: found[state, name] for name in engines}
-        # within a round all engines met the same hour
+        # within a round all engines ran in the same hour
         lead = statistics.median(min(times) / own for own, *times in
                                  zip(milliseconds["vit"], *(milliseconds[name] for name in others)))
         rows.append([state, *(f"{statistics.median(times):.1f}" for times in milliseconds.values()), f"{lead:.2f}",

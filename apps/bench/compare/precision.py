@@ -28,7 +28,7 @@ PRECISIONS = ("float32", "bfloat16", "int8")
 KEPT = 0.998  # cosine of a patch token that counts as kept
 TOLERANCE = 1e-4  # of cosines in float32 with 1
 SEED = 1
-MOST_CALIBRATION = 300  # photographs: as many as NNCF takes unless told otherwise
+MOST_CALIBRATION = 300  # photographs: as many as NNCF takes by default
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 
 

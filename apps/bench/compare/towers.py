@@ -62,7 +62,7 @@ def measure(run):
     numpy.save(OUT, numpy.asarray(found, numpy.float32))
     print(json.dumps({"seconds": sorted(times)[len(times) // 2], "mib": peak()}))
 """
-# The class of transformers alone, with the weights of the whole model's folder.
+# Only the class of transformers, with the weights of the whole model's folder.
 TORCH = """
 import torch, transformers
 from safetensors.torch import load_file
@@ -84,7 +84,7 @@ patches = order.reshape(rows * columns, -1).to(getattr(torch, DTYPE))
 grid = torch.tensor([[1, rows, columns]])
 measure(lambda: tower(patches, grid_thw=grid).pooler_output.float().numpy())
 """
-# Its tokenizer wants a vocabulary for the words around an image, so one of bytes stands for that of the language model.
+# Its tokenizer wants a vocabulary for the words around an image, so one of bytes replaces that of the language model.
 LLAMA = """
 import ctypes
 import gguf

@@ -60,7 +60,7 @@ def main() -> None:
         parser.error("--checkpoint: Ray leaves out only rows that it reads from files; use --format binary")
 
     if "RAY_ADDRESS" not in os.environ:
-        # No cluster: this machine, with a CPU beside the workers for what reads and writes, and one that the filter of a
+        # No cluster: this machine, with a CPU in addition to the workers for what reads and writes, and one that the filter of a
         # checkpoint keeps as long as the run lasts; without it a run that goes on would wait for ever.
         others = 2 if options.checkpoint else 1
         ray.init(num_cpus=options.workers * options.threads + others)

@@ -253,7 +253,7 @@ class DenseModel:
         if isinstance(candidate_labels, str):
             raise ArgumentError(f"[vitcpp] candidate_labels={candidate_labels!r}; expected a list of labels")
         if candidate_labels is None and template is not None:
-            raise ArgumentError("[vitcpp] template goes with candidate_labels")
+            raise ArgumentError("[vitcpp] template requires candidate_labels")
         if threshold is not None and not isinstance(threshold, (int, float, np.number)):
             raise ArgumentError(f"[vitcpp] threshold={threshold!r}; expected a number")
         templates = () if template is None else (template,) if isinstance(template, str) else tuple(template)

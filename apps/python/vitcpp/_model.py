@@ -662,7 +662,7 @@ class Model(DenseModel):
             [{"label": ..., "score": ...}, ...], best first; of several images a list of these.
         """
         if candidate_labels is None and template is not None:
-            raise ArgumentError("[vitcpp] template goes with candidate_labels")
+            raise ArgumentError("[vitcpp] template requires candidate_labels")
         if isinstance(candidate_labels, str):
             raise ArgumentError(f"[vitcpp] candidate_labels={candidate_labels!r}; expected a list of labels")
         if threshold is not None and not isinstance(threshold, (int, float, np.number)):

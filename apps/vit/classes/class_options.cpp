@@ -19,7 +19,7 @@ namespace {
 
 void check_options(const ClassOptions& options) {
   if (!options.texts.are_given()) {
-    if (options.templates.are_given()) fail_usage("--template goes with --classes or --classes-file");
+    if (options.templates.are_given()) fail_usage("--template requires --classes or --classes-file");
     if (!options.classifier.empty() && !options.labels.empty())
       fail_usage("--labels: the head of --classifier has its own labels");
     return;

@@ -43,7 +43,7 @@ const char* name_of(ImageResize rule) {
   return "";
 }
 
-/// The kind of a branch and the numbers that it alone has.
+/// The kind of a branch and the numbers that only it has.
 struct LayersFacts {
   JsonValue& out;
 

@@ -103,7 +103,7 @@ ResultFormat format_of(const EmbedOptions& options) {
                                 ResultFormat::jsonl};
   if (options.has_parts()) return options.format.value_or(ResultFormat::npy);
   if (options.format || options.part_size)
-    fail_usage(options.format ? "--format" : "--part-size", " goes with --output FOLDER/");
+    fail_usage(options.format ? "--format" : "--part-size", " requires --output FOLDER/");
   if (!options.output.has_extension())
     fail_usage(
         "--output must end in one of .npz, .npy, .safetensors, .jsonl, or in / for a folder of parts; found "
@@ -151,7 +151,7 @@ struct TextsToEncode {
 /// Empty if no option gives texts.
 TextsToEncode read_texts_to_encode(const EmbedOptions& options) {
   if (!options.texts.are_given()) {
-    if (options.templates.are_given()) fail_usage("--template goes with --text or --text-file");
+    if (options.templates.are_given()) fail_usage("--template requires --text or --text-file");
     return {};
   }
   TextsToEncode out{.names = read_texts(options.texts), .templates = read_templates(options.templates)};

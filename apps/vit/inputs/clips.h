@@ -18,7 +18,7 @@ class Clip {
   /// Throws Error for what is neither a folder with images nor a file.
   explicit Clip(const std::filesystem::path& path);
 
-  /// (frames K, H, W): those of config().clip_frames frames. Throws Error where there are fewer, or one
+  /// (frames K, H, W): those of config().clip_frames frames. Throws Error if there are fewer, or one
   /// cannot be read.
   Tensor<float> load(const Preprocessor& preprocessor) const;
   bool is_video() const noexcept { return !is_folder_; }

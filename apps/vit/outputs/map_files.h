@@ -35,7 +35,7 @@ Tensor<std::uint16_t> to_millimetres(TensorView<const float> depth);
 Tensor<std::uint16_t> to_full_range(TensorView<const float> depth, float lowest, float highest,
                                     double largest);
 
-/// The colors of ids (H, W), by turns where there are more ids than colors, and black for those below 0; half
+/// The colors of ids (H, W), repeated if there are more ids than colors, and black for those below 0; half
 /// transparent over `under` unless that is null.
 Image colored_ids(TensorView<const std::int32_t> ids, std::span<const Color> palette,
                   const Image* under = nullptr);

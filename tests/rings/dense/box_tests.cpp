@@ -1,4 +1,4 @@
-// Boxes and keypoints of YOLOS, OWL-ViT, OWLv2 and ViTPose, from prepared pixels and from pictures, against
+// Boxes and keypoints of YOLOS, OWL-ViT, OWLv2 and ViTPose, from preprocessed pixels and from images, against
 // what transformers gives. data/golden/boxes holds the models; larger ones lie next to a developer's
 // checkout.
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Every reference model with a dense head, from prepared pixels and from images, compared with what its
+// Every reference model with a dense head, from preprocessed pixels and from images, compared with what its
 // library gives. The models lie next to a developer's checkout; data/golden/dense holds small twins.
 #include <doctest/doctest.h>
 

@@ -21,7 +21,7 @@ class PackedRows {
   std::size_t num_columns() const noexcept { return columns_; }
   const kernels::LinearKernels& kernels() const noexcept { return *kernels_; }
   /// Products of `queries` (n, C) with the rows [begin, end), begin a multiple of 32: out[i stride + j -
-  /// begin] is that of query i and row j. Its bits depend on those two alone.
+  /// begin] is that of query i and row j. Its bits depend only on those two.
   void multiply(TensorView<const float> queries, std::size_t begin, std::size_t end, float* out,
                 std::size_t stride) const;
 

@@ -86,7 +86,7 @@ BoxClasses::BoxClasses(const Model& model, ClassVectors texts) {
   const DenseConfig& config = config_with_boxes(model);
   const MapOutput* const vectors = config.find(MapMeaning::box_vectors);
   VIT_CHECK(vectors != nullptr, kWhere, model.report().path.string(),
-            ": the boxes of this model have classes of their own; texts go with OWL-ViT and OWLv2");
+            ": the boxes of this model have classes of their own; texts are for OWL-ViT and OWLv2");
   ClassVectors unit = normalized_classes(std::move(texts));
   const TensorView<const float> rows = unit.vectors.view();
   VIT_CHECK(rows.dim(1) == vectors->channels, kWhere, "texts have vectors of ", rows.dim(1),

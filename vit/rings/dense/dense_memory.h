@@ -67,7 +67,7 @@ struct MaskMaps {
 /// Memory of a head of boxes.
 struct BoxMaps {
   TensorView<float> tokens;                   // (T, C) of the tap
-  std::array<TensorView<float>, 2> hidden{};  // (N, C), by turns
+  std::array<TensorView<float>, 2> hidden{};  // (N, C), alternating
   TensorView<float> scratch;                  // (threads, of a convolution)
 };
 

@@ -27,7 +27,7 @@ struct ResidualUnit {
 };
 
 struct DptFusion {
-  std::optional<ResidualUnit> lateral;  // on the map that joins; the deepest has none
+  std::optional<ResidualUnit> lateral;  // on the map that is added; the deepest has none
   ResidualUnit unit;
   Convolution projection;  // 1x1
 };

@@ -14,7 +14,7 @@
 namespace vit::internal {
 
 /// A transposed convolution of 4x4 with stride 2 and padding 1, which doubles the size: four pixels of the
-/// input meet in each of the result.
+/// input contribute to each of the result.
 struct DoublingConvolution {
   Convolution products;  // 1x1, from C to (4, 4, O): what a pixel adds to those around it
   Tensor<float> bias;    // (O)

@@ -315,7 +315,7 @@ SegmentMap segments_of(const ImageOutputs& outputs, const DenseConfig& config, c
   const std::size_t windows = scores.dim(0), classes = scores.num_columns() - 1;
   VIT_CHECK(windows == 1 || options.task == SegmentTask::semantic, kWhere.with(ErrorKind::mismatch),
             "instances and panoptic segments need one square of the whole image; this one was computed as ",
-            windows, " windows, which the task semantic joins (do_split_image of preprocessor_config.json)");
+            windows, " windows, which the task semantic merges (do_split_image of preprocessor_config.json)");
   VIT_CHECK(frame.content.height >= 1 && frame.content.height <= frame.pixels.height &&
                 frame.content.width >= 1 && frame.content.width <= frame.pixels.width && image.height >= 1 &&
                 image.width >= 1,

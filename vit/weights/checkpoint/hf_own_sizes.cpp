@@ -70,7 +70,7 @@ void read_eomt_sizes(const Json& file, PreprocessConfig& config) {
   // without a longest edge no edge is below the square
   if (!file.find_bool("do_pad").value_or(false) || config.longest_edge == 0) return;
   VIT_CHECK(config.longest_edge == edge, kWhere.with(ErrorKind::unsupported), file.file(),
-            ": do_pad goes with one size for shortest_edge and longest_edge, found ", edge, " and ",
+            ": do_pad requires one size for shortest_edge and longest_edge, found ", edge, " and ",
             config.longest_edge);
   config.pad_multiple = edge;
   config.pad_at_end = true;

@@ -189,7 +189,7 @@ OwnNames layout_names(const Json& layout) {
 
 ParsedModel read_by_layout(SourceFiles& files, const Json& layout) {
   VIT_CHECK(files.options.architecture.empty(), kWhere.with(ErrorKind::argument), layout.file(),
-            ": ModelOptions::layout says everything; ModelOptions::architecture does not go with it");
+            ": ModelOptions::layout says everything; ModelOptions::architecture is not allowed with it");
   const std::shared_ptr<LayoutTables> tables = read_layout_tables(layout);
   ParsedModel out{.config = {}, .layout = {tables->rows}, .texts = tables};
   out.match = files.match = find_prefix(files, layout, out.layout);

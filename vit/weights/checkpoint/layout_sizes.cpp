@@ -250,7 +250,7 @@ void infer_sizes(const SourceFiles& files, const std::string& layout_name, const
   const std::vector<std::string>& lacking = inference.lacking();
   const bool size = std::ranges::find(lacking, "image_height") != lacking.end();
   VIT_CHECK(lacking.empty(), kWhere, layout_name, ": config lacks ", listed(lacking, lacking.size()),
-            ", which the tensors of ", files.weights_name, " do not tell; write it there or give ",
+            ", which the tensors of ", files.weights_name, " do not determine; write it there or give ",
             override_name(size ? "img_size" : lacking.front()), size ? " = \"HxW\"" : "");
 }
 

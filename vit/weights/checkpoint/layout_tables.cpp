@@ -30,7 +30,7 @@ void set_source(const Json& value, LayoutTables& tables, Row& row) {
   const std::size_t open = text.find('{'), close = text.find('}');
   if (is_numbered(row.part)) {
     VIT_CHECK(open != std::string::npos && close != std::string::npos && open < close, kWhere, value.where(),
-              " must have {block} where the number of the block stands, found ", in_quotes(name));
+              " must have {block} for the number of the block, found ", in_quotes(name));
     std::string_view inside = std::string_view(text).substr(open + 1, close - open - 1);
     row.step = take_number(inside, 1);
     if (inside.starts_with('*')) inside.remove_prefix(1);
@@ -51,7 +51,7 @@ void set_source(const Json& value, LayoutTables& tables, Row& row) {
   }
   const std::size_t star = text.find('*');
   VIT_CHECK(star == std::string::npos || star + 1 == text.size(), kWhere, value.where(),
-            ": * may stand at the end alone, found ", in_quotes(name));
+            ": * is allowed only at the end, found ", in_quotes(name));
   row.source = text;
 }
 
@@ -82,7 +82,7 @@ void read_member(const Json& value, LayoutTables& tables, Row& row) {
     row.constant = static_cast<float>(number);
     if (key == "constant") return;
     VIT_CHECK(row.part == Part::position_table && number > 0, kWhere, value.where(),
-              " stands for a positive base, and for position_table alone");
+              " means a positive base, and is only for position_table");
     return set_form(value, row, Form::sincos);
   }
   VIT_CHECK(key == "transposed" || key == "channels_last" || key == "head_rows", kWhere, value.where(),
@@ -142,7 +142,7 @@ void read_tensor(const Json& value, LayoutTables& tables) {
               part_name(named.part));
     row.into = {.index = static_cast<std::uint8_t>(i), .of = static_cast<std::uint8_t>(pieces)};
     VIT_CHECK(row.source.ends_with('*') == named.pair || row.source.empty(), kWhere, piece.where(),
-              named.pair ? " stands for weight and bias: its name must end with *"
+              named.pair ? " means weight and bias: its name must end with *"
                          : ": only a name for both weight and bias ends with *");
     tables.rows.push_back(row);
     if (!named.pair || !row.source.empty()) continue;
@@ -159,7 +159,7 @@ std::shared_ptr<LayoutTables> read_layout_tables(const Json& layout) {
   tensors.expect(Json::Kind::object);
   for (std::size_t i = 0; i < tensors.size(); ++i) read_tensor(tensors[i], *tables);
   VIT_CHECK(is_sound(tables->rows), kWhere, tensors.where(),
-            ": a tensor stands there twice, by itself and in a pair");
+            ": a tensor is listed there twice, by itself and in a pair");
   if (const auto ignore = layout.find("ignore")) {
     ignore->expect(Json::Kind::object);
     for (std::size_t i = 0; i < ignore->size(); ++i) {

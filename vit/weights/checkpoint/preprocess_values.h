@@ -11,7 +11,7 @@ namespace vit::internal {
 
 constexpr SizeRange kPatchesRange{1, std::size_t{1} << 20};
 
-/// Whether one number may stand for all three channels.
+/// Whether one number may be given for all three channels.
 enum class ScalarForm { refused, allowed };
 
 /// A number for each channel, R, G, B of most; every one between -1e6 and 1e6.

@@ -1,4 +1,4 @@
-// Weights that are no floating-point numbers any more: which program made them so.
+// Weights that are no longer floating-point numbers: which program made them so.
 #pragma once
 
 #include <optional>

@@ -81,7 +81,7 @@ std::optional<fs::path> find_snapshot(const fs::path& folder) {
 }
 
 /// Runs note their last step: DeepSpeed the folder in `latest`, detectron2's kin the file in last_checkpoint.
-/// A step whose weights are in parts for each process is left to the program that joins them.
+/// A step whose weights are in parts for each process is left to the program that merges them.
 std::optional<fs::path> find_noted_step(const fs::path& folder) {
   for (const char* note : {"latest", "last_checkpoint"}) {
     const std::string name = noted_name(folder / note);

@@ -208,7 +208,7 @@ std::string TensorMatcher::advice() const {
   if (any_name_has(".lora_A") || any_name_has(".lora_B")) {
     return "; the file holds LoRA factors that are not joined to the weights: merge_and_unload() before it "
            "is "
-           "saved, or save_pretrained() of the adapter, which ModelOptions::adapter joins";
+           "saved, or save_pretrained() of the adapter, which ModelOptions::adapter adds";
   }
   const std::span<const Source> token = layout_.sources(Part::class_token);
   if (!files_.config && !token.empty() && token.front().is_stored() &&

@@ -88,7 +88,7 @@ std::array<float, 2> depth_range(const SourceFiles& files) {
   if (name.find("nyu") != std::string::npos) return {kNearest, 10.0f};
   if (name.find("kitti") != std::string::npos) return {kNearest, 80.0f};
   fail(kWhere.with(ErrorKind::argument), files.options.dense.head.string(),
-       ": neither the file nor its name (nyu, kitti) tells the range of depths; give "
+       ": neither the file nor its name (nyu, kitti) gives the range of depths; give "
        "ModelOptions::dense.depth_range");
 }
 

@@ -5,7 +5,7 @@
 namespace vit::internal {
 namespace {
 
-/// What {} and * of a pattern stand for in a name.
+/// What {} and * of a pattern match in a name.
 struct Filling {
   std::optional<int> number{};
   std::string_view rest{};

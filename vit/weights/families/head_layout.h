@@ -15,7 +15,7 @@
 
 namespace vit::internal {
 
-/// Tensors of the project's names and those of the file. {} stands for a number, which is step * number +
+/// Tensors of the project's names and those of the file. {} is a number, which is step * number +
 /// first in the file; * at the end for what follows: "weight", "bias", "running_mean", ...
 struct HeadRow {
   std::string_view name{};

@@ -19,7 +19,7 @@ std::optional<Match> match_backbone(const SourceFiles& files);
 /// The backbone as its page reads it; names of the whole model. Throws Error for one that no page reads.
 ParsedModel read_backbone(const SourceFiles& files);
 
-/// Blocks whose tokens the head reads: out_indices, where 0 stands for the embedding, or out_features
+/// Blocks whose tokens the head reads: out_indices, where 0 is the embedding, or out_features
 /// ("stage3"). Throws Error for others than blocks.
 std::vector<std::size_t> read_hf_taps(const Json& config, std::size_t depth);
 

@@ -93,7 +93,7 @@ void read_classifier(const SourceFiles& files, ModelConfig& c) {
   c.head.pooling = Pooling::patch_mean;
 }
 
-/// CLIP's tower with rotary positions instead of a table; its class token turns by angles of its own.
+/// CLIP's tower with rotary positions instead of a table; its class token is rotated by angles of its own.
 void set_mlcd(const Json& json, ModelConfig& c) {
   c.family = "mlcd";
   add_tower_rope(json, c);

@@ -1,6 +1,6 @@
-// ERNIE-4.5-VL's vision tower, alone or inside the whole model: Qwen2-VL's blocks on patches of one frame and
-// a norm at the end. Its resampler has an MLP for the cells of a frame and one for pairs of frames; an image
-// is a pair of equal ones, so the weights of both halves are added. Source: transformers,
+// ERNIE-4.5-VL's vision tower, by itself or inside the whole model: Qwen2-VL's blocks on patches of one frame
+// and a norm at the end. Its resampler has an MLP for the cells of a frame and one for pairs of frames; an
+// image is a pair of equal ones, so the weights of both halves are added. Source: transformers,
 // models/ernie4_5_vl_moe and its conversion.
 #include "vit/base/check.h"
 #include "vit/weights/families/tower.h"

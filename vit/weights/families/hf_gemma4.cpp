@@ -12,7 +12,7 @@ namespace vit::internal {
 namespace hf_gemma4 {
 namespace {
 
-/// The first half of a head turns by the column, the second by the row, each in halves of its own.
+/// The first half of a head is rotated by the column, the second by the row, each in halves of its own.
 constexpr Row sorted(Row row) {
   row.form = Form::halves_by_axis;
   return row;

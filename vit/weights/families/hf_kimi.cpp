@@ -1,6 +1,7 @@
 // MoonViT, the vision tower of Kimi-VL, Kimi K2.5 and K2.6, in the whole model or by itself. Its stored pairs
-// of channels turn by column and row in turn; loading sorts them by axis. Trap: norm1 and fc1 are the second
-// of a pair that counts from 0. Source: transformers, models/kimi_k25 and its conversion; vLLM, moonvit.py.
+// of channels are rotated by column and row in turn; loading sorts them by axis. Trap: norm1 and fc1 are the
+// second of a pair that counts from 0. Source: transformers, models/kimi_k25 and its conversion; vLLM,
+// moonvit.py.
 #include <algorithm>
 
 #include "vit/base/check.h"

@@ -1,6 +1,6 @@
 // RICE-ViT, the vision tower of LLaVA-OneVision-1.5, in the whole model or by itself: MLCD's tower with
-// Qwen2-VL's names and merger. The class token turns by learned angles and is no visual token. Source: the
-// code that LLaVA-OneVision-1.5's repository publishes with its weights.
+// Qwen2-VL's names and merger. The class token is rotated by learned angles and is no visual token. Source:
+// the code that LLaVA-OneVision-1.5's repository publishes with its weights.
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/tower.h"
 

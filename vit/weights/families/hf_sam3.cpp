@@ -1,6 +1,6 @@
-// SAM 3's image encoder, alone or inside the model: a Perception Encoder whose blocks attend in windows, but
-// for some. Rows and columns are counted in the window, or scaled to one where a block is global; the learned
-// table is repeated over the grid. What detects and segments is left unread. Source: transformers,
+// SAM 3's image encoder, by itself or inside the model: a Perception Encoder whose blocks attend in windows,
+// but for some. Rows and columns are counted in the window, or scaled to one where a block is global; the
+// learned table is repeated over the grid. What detects and segments is left unread. Source: transformers,
 // models/sam3.
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // V-JEPA 2's encoder in the files of transformers. A frame is repeated to the two of a patch. What the
-// library calls a rotation turns the two channels of a pair by different angles, of time, row and column.
+// library calls a rotation rotates the two channels of a pair by different angles, of time, row and column.
 // Rows and columns are counted for crop_size, so other sizes are refused. Source: transformers,
 // models/vjepa2.
 #include "vit/base/check.h"

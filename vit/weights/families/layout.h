@@ -75,7 +75,7 @@ struct Share {
 /// Where one part, or a share of its rows, lies.
 struct Row {
   Part part{};
-  /// The name in the file: {} stands for the number of the block, * at the end for "weight" and, in the part
+  /// The name in the file: {} is the number of the block, * at the end for "weight" and, in the part
   /// that follows, for "bias". Nothing: `constant` everywhere.
   std::string_view source{};
   Form form = Form::as_stored;
@@ -111,7 +111,7 @@ constexpr Row of_joint_head(Row row) {
   return at(Place::outside, row);
 }
 
-/// A tensor that may be left unused, and why. * at one end stands for anything.
+/// A tensor that may be left unused, and why. * at one end matches anything.
 struct Ignored {
   std::string_view name;
   std::string_view reason;

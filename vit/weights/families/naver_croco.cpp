@@ -1,6 +1,6 @@
 // The encoder of CroCo v2, which DUSt3R and MASt3R share, in the publisher's files. The first half of a head
-// turns by the row of a patch and the second by its column, each in halves of its own; loading brings both to
-// the one order. Source: naver/croco, models/croco.py, blocks.py and pos_embed.py.
+// is rotated by the row of a patch and the second by its column, each in halves of its own; loading brings
+// both to the one order. Source: naver/croco, models/croco.py, blocks.py and pos_embed.py.
 #include <algorithm>
 #include <charconv>
 

@@ -46,7 +46,7 @@ constexpr Row kRows[] = {
 static_assert(is_complete(kRows));
 
 constexpr Ignored kIntegers[] = {
-    {"input_resolution", "the position table tells it", Place::outside},
+    {"input_resolution", "the position table determines it", Place::outside},
     {"context_length", "of the text tower", Place::outside},
     {"vocab_size", "of the text tower", Place::outside},
 };

@@ -32,8 +32,8 @@ constexpr Ignored kIgnored[] = {
     {"visual.*", "image tower", Place::outside},
     {"attn_mask", "the causal mask"},
     {"input_resolution", "the size of images"},
-    {"context_length", "the tables tell it"},
-    {"vocab_size", "the tables tell it"},
+    {"context_length", "the tables determine it"},
+    {"vocab_size", "the tables determine it"},
 };
 
 constexpr std::string_view kPrefixes[] = {"", "text."};
@@ -90,7 +90,7 @@ std::optional<ParsedText> read(const SourceFiles& files) {
     return reading_of(std::move(c), *match);
   }
   VIT_CHECK(known != nullptr, (Where{"load_checkpoint", ErrorKind::argument}), files.weights_name,
-            ": the tensors cannot tell the heads and the activation of its text tower, and there is no "
+            ": the tensors do not determine the heads and the activation of its text tower, and there is no "
             "configuration that does; give ModelOptions::architecture");
   c.library = known->library;
   if (known->family != "pe") {

@@ -1,4 +1,4 @@
-// Checkpoints of published architectures, whose names stand for the arguments of timm's models: what the
+// Checkpoints of published architectures, whose names imply the arguments of timm's models: what the
 // pages of timm, Naver, BAAI, Meta, OpenAI and OpenCLIP share. The configuration's own arguments count where
 // timm saved the folder, the tensors' sizes if the file is bare, and the caller's overrides in either
 // case.

@@ -57,7 +57,7 @@ struct SourceFiles {
 /// Throws Error (unsupported) that a word is none of these.
 [[noreturn]] void refuse_choice(const Json& value, const std::vector<std::string>& words);
 
-/// What a word of a configuration stands for. Throws Error for another word.
+/// The meaning of a word of a configuration. Throws Error for another word.
 template <typename Value>
 Value read_choice(const Json& value, std::initializer_list<std::pair<std::string_view, Value>> choices) {
   const std::string_view found = value.as_string();

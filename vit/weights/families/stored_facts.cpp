@@ -60,7 +60,7 @@ void check_table(const SourceFiles& files, const Layout& layout, const ModelConf
   const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(patches))));
   if (patches == 0 || edge * edge == patches || files.options.overrides.contains("img_size")) return;
   fail(kAsk, files.weights_name, ": the position table has ", patches,
-       " rows for patches, which make no square, and no file tells the size of the images; give ",
+       " rows for patches, which make no square, and no file gives the size of the images; give ",
        override_name("img_size"), " = \"HxW\", such as ", possible_sizes(patches, config.patch.size));
 }
 
@@ -104,7 +104,7 @@ void drop_missing_end(const SourceFiles& files, const Layout& layout, ModelConfi
   config.encoder.token_norm = config.head.pooled_norm = false;
   config.head.pooling = Pooling::none;
   notes.push_back(
-      "a model for features alone (features_only of timm): it has no last norm, tokens are those of the last "
+      "a model only for features (features_only of timm): it has no last norm, tokens are those of the last "
       "block, and nothing is pooled");
 }
 
@@ -160,7 +160,7 @@ void check_facts(const SourceFiles& files, const Layout& layout, ModelConfig& co
   check_last_norm(files, layout, config);
   drop_missing_end(files, layout, config, notes);
   if (config.mlp.kind == MlpKind::gated && is_packed_gate(files, layout))
-    notes.push_back("the MLP is a packed SwiGLU, as its tensors tell, with " +
+    notes.push_back("the MLP is a packed SwiGLU, as its tensors show, with " +
                     std::string(config.mlp.activation == Activation::silu ? "SiLU; act_layer names another"
                                                                           : "act_layer"));
 }

@@ -291,7 +291,7 @@ void set_head(const TimmArgs& args, ModelConfig& config, std::string_view source
     // tokens, as is done here
     const bool all_tokens = args.timm_class == TimmClass::eva || args.pool_include_prefix;
     VIT_CHECK(all_tokens || config.num_prefix_tokens() == 0, kWhere.with(ErrorKind::unsupported), source,
-              ": global_pool \"map\" over the patches alone, beside ", config.num_prefix_tokens(),
+              ": global_pool \"map\" over only the patches, next to ", config.num_prefix_tokens(),
               " class or register tokens, is not implemented");
     config.head.pooling = Pooling::attention;
     config.head.attention_pool.num_heads =
@@ -430,7 +430,7 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, st
   config.attention.qk_norm = args.qk_norm;
   config.encoder.norm.kind = args.rms_norm ? NormKind::rms : NormKind::layer;
   if (args.qk_norm) config.attention.qk_norm_kind = config.encoder.norm.kind;
-  if (args.parallel) config.mlp.bias = true;  // zeros stand for that of fc2 where there is none
+  if (args.parallel) config.mlp.bias = true;  // zeros replace that of fc2 where there is none
   config.encoder.layer_scale = args.layer_scale;
   set_position(args, config);
   set_mlp(args, config, source);

@@ -34,7 +34,7 @@ inline constexpr std::string_view kMaxPatchesOverride = "max_num_patches";
 void apply_timm_override(TimmArgs& args, const std::string& key, const std::string& value);
 
 /// The model that these arguments build; not yet validated as a whole. `source` says in messages where the
-/// arguments come from; "" stands for the architecture.
+/// arguments come from; "" means the architecture.
 ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, std::string_view source = "");
 
 }  // namespace vit::internal

@@ -124,7 +124,7 @@ void set_pooling(const SourceFiles& files, const Json& args, std::string_view na
                       name.ends_with("_align");
   if (!classifies) return;
   VIT_CHECK(!merges, kWhere.with(ErrorKind::unsupported), files.config_name(), ": ", in_quotes(name),
-            " pools visual tokens behind its merger, which is not implemented; its _enc variant gives them");
+            " pools visual tokens after its merger, which is not implemented; its _enc variant gives them");
   c.merger = {};
   c.head.pooling = pool.empty() || pool == "avg" ? Pooling::patch_mean : Pooling::none;
   c.head.pooled_norm = c.head.pooling != Pooling::none;

@@ -12,7 +12,7 @@ namespace vit::internal {
 
 enum class TowerKind : std::uint8_t { qwen3, deepseek };
 
-/// Sizes that a name stands for.
+/// Sizes that a name implies.
 struct TimmTower {
   std::string_view name;
   TowerKind kind{};
@@ -21,7 +21,7 @@ struct TimmTower {
 };
 
 std::span<const TimmTower> timm_towers();
-/// The tower that a name of timm's stands for, its variant and tag left out; null for others.
+/// The tower of one of timm's names, its variant and tag left out; null for others.
 const TimmTower* find_timm_tower(std::string_view name);
 /// By the name, by model_args of config.json and by the tensors, where there are such.
 ModelConfig timm_tower_config(const SourceFiles& files, std::string_view name, const TimmTower& tower);

@@ -61,7 +61,7 @@ constexpr std::string_view kPrefixes[] = {"thinker.visual.",
                                           "vision_encoder.",
                                           ""};
 
-/// What joins a tower to its language model, without a "model." in front.
+/// What connects a tower to its language model, without a "model." in front.
 constexpr std::string_view kJoints[] = {"multi_modal_projector.",
                                         "mm_projector.",
                                         "mlp_AR.",

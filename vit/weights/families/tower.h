@@ -16,7 +16,7 @@ namespace vit::internal {
 /// Whether config.json is that of a language model with a vision tower: then the tower is read and nothing
 /// else of the weights.
 bool is_whole_model(const Json& config);
-/// Whether a tensor of a whole model may belong to its vision tower or to what joins that to the language
+/// Whether a tensor of a whole model may belong to its vision tower or to what connects that to the language
 /// model, by the front of its name.
 bool is_tower_name(std::string_view name);
 

@@ -116,7 +116,7 @@ void add_fit_options(std::vector<Option>& list, Parsed& parsed) {
        .target = choice_target(o.score, kScores)});
   add({.name = "--augment",
        .type_name = "KIND",
-       .help = "rotations: images turned by 90, 180 and 270 degrees are good as well",
+       .help = "rotations: images rotated by 90, 180 and 270 degrees are good as well",
        .target = offering({[&o](const std::vector<std::string>& values) {
                             if (values.front() != "rotations") fail_value("rotations", values.front());
                             o.rotations = true;

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The image turned clockwise by 90 degrees.
+/// The image rotated clockwise by 90 degrees.
 Image quarter_turn(const Image& image) {
   const std::size_t height = image.size().height, width = image.size().width;
   Image out(width, height);
@@ -64,7 +64,7 @@ class Rotations {
   explicit Rotations(ImageRun& run, const CommonOptions& options) : session_(run.load(), options.session) {}
 
   void add_to(AnomalyBuilder& builder, const Input& input) {
-    if (input.pixels) return;  // prepared pixels are what they are
+    if (input.pixels) return;  // preprocessed pixels are what they are
     Image image = decode_input(input, session_.preprocessor().decode_options());
     for (int turn = 0; turn < 3; ++turn) {
       image = quarter_turn(image);

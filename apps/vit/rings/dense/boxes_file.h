@@ -17,7 +17,7 @@ namespace vit::app {
 /// width, height], as COCO has it. Other members are ignored; several lines of one file are joined.
 class BoxesFile {
  public:
-  /// Reads `text`, for which `name` stands in messages. With `labels` only objects with one of these as
+  /// Reads `text`, which messages call `name`. With `labels` only objects with one of these as
   /// "label" count. Throws Error that names the line for what is no such object, and for boxes that are empty
   /// or beyond any image.
   BoxesFile(std::string_view text, const std::string& name, std::span<const std::string> labels = {});

@@ -52,7 +52,7 @@ PixelFrame frame_of(TensorView<const std::int32_t> map, std::int32_t id) {
 }
 
 std::string run_lengths(TensorView<const std::int32_t> map, std::int32_t id) {
-  std::vector<std::int64_t> runs{0};  // of others and of this one by turns
+  std::vector<std::int64_t> runs{0};  // of others and of this one, alternating
   bool is_inside = false;
   for (std::size_t x = 0; x < map.dim(1); ++x) {
     for (std::size_t y = 0; y < map.dim(0); ++y) {

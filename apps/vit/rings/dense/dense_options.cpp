@@ -66,7 +66,7 @@ float parse_depth(const std::string& value) {
 void add_dense_options(std::vector<Option>& list, DenseOptions& options) {
   list.push_back({.name = "--head",
                   .type_name = "FILE",
-                  .help = "A publisher's head file that joins the backbone of --model",
+                  .help = "A publisher's head file for the backbone of --model",
                   .target = text_target(options.head),
                   .group = kGroup});
   list.push_back({.name = "--taps",

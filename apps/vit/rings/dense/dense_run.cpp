@@ -72,7 +72,7 @@ constexpr std::size_t kLargestPicture = 1200;  // edge, of a page
 void check_gives(const char* command, const Model& model, MapMeaning needed) {
   const DenseConfig* const config = model.dense_config();
   VIT_CHECK(config != nullptr, (Where{command, ErrorKind::mismatch}), model.report().path.string(),
-            " has no head that gives maps; a publisher's head file joins it as ModelOptions::dense.head");
+            " has no head that gives maps; a publisher's head file is given as ModelOptions::dense.head");
   const bool has_masks = needed == MapMeaning::classes && config->find(MapMeaning::masks) != nullptr;
   VIT_CHECK(has_masks || config->find(needed) != nullptr, (Where{command, ErrorKind::mismatch}),
             model.report().path.string(), " has a head that does not give ", to_string(needed));
@@ -145,7 +145,7 @@ DenseRun::DenseRun(DenseJob job) : job_(std::move(job)) {
   const DenseRunOptions& options = job_.options;
   if (options.resume && !options.writes_folder()) fail_usage("--resume continues --output FOLDER/");
   if (options.raw && options.writes_folder())
-    fail_usage("--raw goes with an output of arrays, .safetensors or .npz");
+    fail_usage("--raw requires an output of arrays, .safetensors or .npz");
 }
 
 int DenseRun::run(const Prepare& prepare, const Consume& consume) {

@@ -128,13 +128,13 @@ std::vector<NamedArray> raw_arrays_of(const ImageOutputs& outputs, const DenseCo
   return arrays;
 }
 
-/// What boxes are held against: texts, or the classes of the model. Nothing after an interrupt.
+/// Targets of detection: texts, or the classes of the model. Nothing after an interrupt.
 std::optional<BoxClasses> load_box_classes(const DetectOptions& options, const Model& model) {
   const bool takes_texts = model.dense_config()->find(MapMeaning::box_vectors) != nullptr;
   const CommonOptions& common = options.run.common;
   if (!takes_texts) {
     if (options.texts.are_given() || options.templates.are_given())
-      fail_usage("--classes: this model has classes of its own; words go with OWL-ViT and OWLv2");
+      fail_usage("--classes: this model has classes of its own; words are for OWL-ViT and OWLv2");
     ModelConfig classes;  // as labels know them
     classes.head.num_classes = model.dense_config()->find(MapMeaning::box_classes)->channels - 1;
     classes.head.labels = model.dense_config()->labels;

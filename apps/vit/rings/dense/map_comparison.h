@@ -39,7 +39,7 @@ class MapComparison {
  public:
   virtual ~MapComparison() = default;
 
-  /// Compares the maps of an image with its truth, which has this name. Throws Error where that is missing
+  /// Compares the maps of an image with its truth, which has this name. Throws Error if that is missing
   /// or unusable, and the image does not count.
   virtual void add(const StreamedImage& image, const std::filesystem::path& name,
                    const Preprocessor& preprocessor) = 0;

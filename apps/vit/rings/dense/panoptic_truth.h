@@ -21,11 +21,11 @@ class PanopticTruth {
   /// the file and what is wrong.
   PanopticTruth(const std::filesystem::path& path, std::span<const std::string> labels);
 
-  /// The segments of an image. Throws Error where there is no annotation of this name.
+  /// The segments of an image. Throws Error if there is no annotation of this name.
   const std::vector<PanopticSegment>& segments(const std::filesystem::path& name) const {
     return entry(name).segments;
   }
-  /// Their ids (H, W), -1 = none. Throws Error where the PNG cannot be read or has another size.
+  /// Their ids (H, W), -1 = none. Throws Error if the PNG cannot be read or has another size.
   Tensor<std::int32_t> map(const std::filesystem::path& name, ImageSize size) const;
 
  private:

@@ -106,7 +106,7 @@ class SharedImages {
   std::map<std::size_t, Entry> entries_;
 };
 
-/// A box of an input; none = the whole image, or prepared pixels.
+/// A box of an input; none = the whole image, or preprocessed pixels.
 struct Crop {
   std::size_t input = 0;
   std::optional<Box> box{};
@@ -117,7 +117,7 @@ struct ImagePoses {
   std::vector<Pose> poses;
   NamedArray heatmaps;             // of --raw, NaN for boxes outside of the image
   std::size_t outside_first = 0;   // such boxes before the first others
-  ImageSize size;                  // of prepared pixels
+  ImageSize size;                  // of preprocessed pixels
   std::vector<std::string> notes;  // of boxes without keypoints
   std::string failure;
 };
@@ -194,7 +194,7 @@ class PoseRun {
               .fallback = {"color"},
               .needed = MapMeaning::heatmaps,
               .reads = {options.boxes}}) {
-    if (!options.labels.empty() && options.boxes.empty()) fail_usage("--label goes with --boxes");
+    if (!options.labels.empty() && options.boxes.empty()) fail_usage("--label requires --boxes");
   }
 
   int run() {
@@ -233,7 +233,7 @@ class PoseRun {
       if (!boxes_) {
         crops_.push_back({i});
       } else if (input.pixels != nullptr) {
-        failures_[i] = "prepared pixels are crops already; --boxes goes with images";
+        failures_[i] = "preprocessed pixels are crops already; --boxes requires images";
       } else if (const std::vector<Box>* const known = boxes_->find(input.name)) {
         for (const Box& box : *known) crops_.push_back({i, box});
       } else {
@@ -333,7 +333,7 @@ class PoseRun {
     print_result(line_of(input.name, current_.poses, run_.config().labels, json));
   }
 
-  /// A copy of the image; black for prepared pixels.
+  /// A copy of the image; black for preprocessed pixels.
   Image picture_of(const Input& input) {
     if (input.pixels != nullptr) return Image(current_.size.height, current_.size.width);
     const std::shared_ptr<const Image> image = shared_->get(next_);

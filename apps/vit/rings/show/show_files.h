@@ -30,7 +30,7 @@ class PictureSink {
   /// Whether pictures share a file, and with it the caption.
   bool is_sheet() const { return !is_folder_ && num_expected_ > 1; }
   void set_sheet_caption(std::vector<std::string> lines) { caption_ = std::move(lines); }
-  /// Takes the picture of an input; in a folder the file is named after it. Throws Error where that is the
+  /// Takes the picture of an input; in a folder the file is named after it. Throws Error if that is the
   /// file of an input.
   void add(const std::string& input_name, Image picture);
   /// Writes the sheet.

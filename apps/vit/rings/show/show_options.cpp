@@ -103,15 +103,15 @@ void check_show_options(const ShowOptions& options) {
   if (options.output.empty() && options.data.empty() && options.html.empty())
     fail_usage("--output, --data or --html is required");
   if (options.has_query && what != What::attention && what != What::similarity)
-    fail_usage("--query goes with --what attention and similarity");
+    fail_usage("--query requires --what attention and similarity");
   if (what == What::similarity && !options.pixel)
     fail_usage("--what similarity needs the patch to compare with: --query X,Y, a pixel of the first input");
   if (what != What::attention && options.heads != HeadChoice::mean)
-    fail_usage("--head goes with --what attention");
-  if (what != What::attention && options.rollout) fail_usage("--rollout goes with --what attention");
+    fail_usage("--head requires --what attention");
+  if (what != What::attention && options.rollout) fail_usage("--rollout requires --what attention");
   if (options.rollout && options.heads != HeadChoice::mean)
     fail_usage("--rollout uses the mean of the heads; omit --head");
-  if (what != What::pca && options.foreground) fail_usage("--foreground goes with --what pca");
+  if (what != What::pca && options.foreground) fail_usage("--foreground requires --what pca");
 }
 
 std::size_t resolve_layer(const ShowOptions& options, const ModelConfig& config) {

@@ -53,7 +53,7 @@ std::vector<std::int32_t> map_of(const TensorFile& file, const std::string& name
   return out;
 }
 
-/// Runs of others and of the segment by turns, down the columns.
+/// Runs of others and of the segment, alternating, down the columns.
 std::vector<std::int64_t> runs_of(std::string_view letters) {
   std::vector<std::int64_t> runs;
   while (!letters.empty()) {

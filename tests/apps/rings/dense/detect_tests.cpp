@@ -166,7 +166,7 @@ TEST_CASE("pose: boxes of a file, of other images none") {
         std::vector<std::size_t>{3, 4, 3});
 }
 
-TEST_CASE("pose: without boxes the whole image, of prepared pixels their own") {
+TEST_CASE("pose: without boxes the whole image, of preprocessed pixels their own") {
   const RunResult run =
       run_vit({"pose", "--model", golden("vitpose"), golden("vitpose/high.png"), "--format", "json"});
   REQUIRE(run.exit_code == 0);

@@ -173,7 +173,7 @@ TEST_CASE("apps: search finds what plain loops find, ties in order") {
   CHECK(lines_of(each.out).front() == "query,rank,file,score");
 }
 
-TEST_CASE("apps: queries are padded and turned as the images of the index were") {
+TEST_CASE("apps: queries are padded and rotated as the images of the index were") {
   const TestFolder folder;
   const StateFolder state(folder / "state");
   write_picture(folder / "in/wide.ppm", 20, 44, 1);

@@ -66,7 +66,7 @@ Form form_of(const std::vector<std::pair<std::string, std::string>>& fields) {
   return out;
 }
 
-/// Pictures of several sizes.
+/// Images of several sizes.
 std::vector<std::string> write_pictures(const TestFolder& folder, std::size_t count) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < count; ++i) {

@@ -32,7 +32,7 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers{};
 };
 
-/// Set once no client waits for the answer any more: the client went away, or the deadline has passed.
+/// Set once the client no longer waits for the answer: it disconnected, or the deadline has passed.
 using GoneFlag = std::shared_ptr<const std::atomic<bool>>;
 /// Answers a request; may be called in any thread, and counts once.
 using Respond = std::function<void(HttpResponse)>;
@@ -96,7 +96,7 @@ class HttpServer {
   std::vector<std::string> addresses() const;
   /// Whether only programs of this machine reach it.
   bool is_local() const;
-  /// Until SIGINT, SIGTERM or stop(): then it takes no request any more, and returns once those under way are
+  /// Until SIGINT, SIGTERM or stop(): then it takes no more requests, and returns once those under way are
   /// answered. A second signal ends it at once.
   void run();
   /// In any thread.

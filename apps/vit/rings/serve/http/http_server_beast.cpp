@@ -50,7 +50,7 @@ asio::ip::tcp::endpoint endpoint_of(asio::io_context& context, const HttpServerO
   return {found.begin()->endpoint().address(), options.port};
 }
 
-/// Where a socket in the file system is to be. Throws Error where it cannot be.
+/// Where a socket in the file system is to be. Throws Error if it cannot be.
 asio::local::stream_protocol::endpoint unix_endpoint(const std::string& path) {
   constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
   VIT_CHECK(path.size() <= kMaxPath, kWhere, path, ": a path of ", path.size(),

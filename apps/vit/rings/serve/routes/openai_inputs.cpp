@@ -130,7 +130,7 @@ std::optional<ClassTexts> read_class_texts(const Json& body) {
                  .templates = read_strings(body, "template", kMaxTemplates)};
   if (out.names.empty()) {
     if (!out.templates.empty())
-      throw ApiError(400, "template goes with candidate_labels", "template", "invalid_value");
+      throw ApiError(400, "template requires candidate_labels", "template", "invalid_value");
     return std::nullopt;
   }
   std::set<std::string_view> seen;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kTextsAtOnce = 64;
 constexpr const char* kNotFinite = "the features are not finite; damaged pixels or weights?";
-constexpr const char* kGone = "no client waits for it any more";
+constexpr const char* kGone = "client disconnected";
 
 /// What the class token attends to in the last block.
 OutputKey attention_key(const ModelConfig& config) {
@@ -217,7 +217,7 @@ void Engine::decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& l
       set_failure(ref, error.what(), ErrorKind::io);
     }
   }
-  std::string().swap(item.data);  // the file is not needed any more
+  std::string().swap(item.data);  // the file is no longer needed
   const bool is_ready = item.failure.empty();
   if (!is_ready) finish(std::span(&ref, 1));
   lock.lock();
