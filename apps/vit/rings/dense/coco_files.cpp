@@ -1,6 +1,7 @@
 #include "apps/vit/rings/dense/coco_files.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "apps/vit/ground/text_format.h"
@@ -23,14 +24,16 @@ void append_run(std::string& out, std::int64_t value) {
   }
 }
 
-std::string frame_text(const PixelFrame& frame) {
-  return text("[", frame.x, ", ", frame.y, ", ", frame.width, ", ", frame.height, "]");
+/// [x, y, width, height].
+std::array<std::size_t, 4> edges_of(const PixelFrame& frame) {
+  return {frame.x, frame.y, frame.width, frame.height};
 }
 
-void append_score(std::string& out, const Segment& segment) {
-  if (!segment.score) return;
-  out += ", \"score\": ";
-  append_json_float(out, *segment.score);
+/// The end of a segment's object.
+void end_segment(JsonWriter& json, const Segment& segment) {
+  json.member("iscrowd", 0);
+  if (segment.score) json.member("score", *segment.score);
+  json.end_object();
 }
 
 }  // namespace
@@ -70,33 +73,36 @@ std::string run_lengths(TensorView<const std::int32_t> map, std::int32_t id) {
 }
 
 std::string coco_results(const SegmentMap& map, const std::string& name, const std::string& file) {
-  std::string out = "[";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_array();
   for (const Segment& segment : map.segments) {
-    out += out.size() > 1 ? ",\n {" : "\n {";
-    out += "\"image_id\": " + json_string(name) + ", \"file_name\": " + json_string(file);
-    out += text(", \"category_id\": ", segment.index, ", \"category\": ", json_string(segment.label));
-    out += text(", \"segmentation\": {\"size\": [", map.map.dim(0), ", ", map.map.dim(1),
-                "], \"counts\": ", json_string(run_lengths(map.map, segment.id)),
-                "}, \"bbox\": ", frame_text(frame_of(map.map, segment.id)), ", \"area\": ", segment.area,
-                ", \"iscrowd\": 0");
-    append_score(out, segment);
-    out += "}";
+    json.on_own_line().begin_object().member("image_id", name).member("file_name", file);
+    json.member("category_id", segment.index).member("category", segment.label);
+    json.key("segmentation").begin_object().array("size", std::array{map.map.dim(0), map.map.dim(1)});
+    json.member("counts", run_lengths(map.map, segment.id)).end_object();
+    json.array("bbox", edges_of(frame_of(map.map, segment.id))).member("area", segment.area);
+    end_segment(json, segment);
   }
-  return out + "\n]\n";
+  out += "\n";
+  json.end_array();
+  return out + "\n";
 }
 
 std::string coco_panoptic(const SegmentMap& map, const std::string& name, const std::string& picture) {
-  std::string out = "{\"annotations\": [{\"image_id\": " + json_string(name) +
-                    ", \"file_name\": " + json_string(picture) + ", \"segments_info\": [";
-  for (std::size_t i = 0; i < map.segments.size(); ++i) {
-    const Segment& segment = map.segments[i];
-    out += text(i != 0 ? ",\n {" : "\n {", "\"id\": ", segment.id + 1, ", \"category_id\": ", segment.index,
-                ", \"category\": ", json_string(segment.label), ", \"area\": ", segment.area,
-                ", \"bbox\": ", frame_text(frame_of(map.map, segment.id)), ", \"iscrowd\": 0");
-    append_score(out, segment);
-    out += "}";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().key("annotations").begin_array().begin_object();
+  json.member("image_id", name).member("file_name", picture).key("segments_info").begin_array();
+  for (const Segment& segment : map.segments) {
+    json.on_own_line().begin_object().member("id", segment.id + 1).member("category_id", segment.index);
+    json.member("category", segment.label).member("area", segment.area);
+    json.array("bbox", edges_of(frame_of(map.map, segment.id)));
+    end_segment(json, segment);
   }
-  return out + "\n]}]}\n";
+  out += "\n";
+  json.end_array().end_object().end_array().end_object();
+  return out + "\n";
 }
 
 Image coco_panoptic_picture(const SegmentMap& map) {

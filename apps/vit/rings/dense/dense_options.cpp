@@ -155,12 +155,9 @@ void MapArrays::finish() {
     std::vector<TensorToWrite> tensors;
     for (const State::Entry& entry : state_->entries)
       tensors.push_back({entry.name, entry.dtype, entry.shape, take(entry.bytes)});
-    std::string files = "[";
-    for (const std::string& file : state_->files) {
-      if (files.size() > 1) files += ", ";
-      append_json_string(files, file);
-    }
-    return write_safetensors(state_->path, tensors, {{"files", files + "]"}});
+    std::string files;
+    JsonWriter(files).array(state_->files);
+    return write_safetensors(state_->path, tensors, {{"files", files}});
   }
   AtomicFile file(state_->path, "write");
   ZipWriter archive(file);
