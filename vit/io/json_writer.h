@@ -45,8 +45,7 @@ class JsonWriter {
   JsonWriter& value(std::nullptr_t) { return json("null"); }
   JsonWriter& value(std::same_as<bool> auto truth) { return json(truth ? "true" : "false"); }
   template <std::integral Number>
-    requires(!std::same_as<Number, bool>)
-  JsonWriter& value(Number number) {
+  requires(!std::same_as<Number, bool>) JsonWriter& value(Number number) {
     return json(std::to_string(number));
   }
   /// The shortest decimal that reads as the same float32, always with a point or an exponent ("8.0", "-0.0",
