@@ -27,7 +27,7 @@ set(floors_apps/vit
     "options      options that commands share"
     "run          one pass over many inputs"
     "classes html   classes with their labels, pages of results"
-    "commands     classify, evaluate, embed, preprocess, info, bench, tokenize"
+    "commands     classify, evaluate, embed, preprocess, info, bench, tokenize, rope"
     "rings        what each ring adds: commands and measures"
     "rings/dense rings/anomaly rings/fit rings/index rings/show rings/without   the rings, and their names in a build without them"
     "rings/serve/http   HTTP: connections, heads, bodies"
@@ -67,7 +67,7 @@ set(door
     config/fields.h config/output_table.h
     image/image_file.h image/warp_box.h
     kernels/cpu_info.h kernels/kernels.h kernels/tile_meter.h
-    layers/activations.h layers/linear.h
+    layers/activations.h layers/linear.h position/rope_file.h
     rings/dense/map_metrics.h rings/fit/memory.h
     text/clean.h text/unicode.h
     towers/batch_plan.h

@@ -18,6 +18,7 @@ std::vector<Command> all_commands() {
       info_command(),
       bench_command(),
       tokenize_command(),
+      rope_command(),
       show_command(),
       fit_command(),
       index_command(),

@@ -6,6 +6,7 @@
 #include "tests/fuzz/fuzz_dense.h"
 #include "tests/fuzz/fuzz_json.h"
 #include "tests/fuzz/fuzz_program.h"
+#include "tests/fuzz/fuzz_rope.h"
 #include "tests/fuzz/fuzz_serve.h"
 #include "tests/fuzz/fuzz_tar.h"
 #include "tests/fuzz/fuzz_text.h"
@@ -42,6 +43,7 @@ std::span<const Target> targets() {
       {"hf_preprocess", run_hf_preprocess, hf_preprocess_seeds},
       {"layout", run_layout, layout_seeds},
       {"rope_scaling", run_rope_scaling, rope_scaling_seeds},
+      {"rope_identify", run_rope_identify, rope_identify_seeds},
       {"dense_config", run_dense_config, dense_config_seeds},
       {"dense_head", run_dense_head, dense_head_seeds},
       {"decode", run_decode_file, decode_seeds},

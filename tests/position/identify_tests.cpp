@@ -113,7 +113,7 @@ TEST_CASE("identify: every convention is recognized in a table of any precision"
             if (full && c.name != "moonvit")
               CHECK(pairing_of(found.choices->channels) == pairing_of(c.channels));
             const bool is_alone = c.window == 0 && c.coordinates != CoordinateRule::scaled_to_reference &&
-                                  c.name != "mlcd" && (full || (c.name != "mistral" && c.name != "gemma4"));
+                                  c.name != "mlcd" && (full || (c.name != "pixtral" && c.name != "gemma4"));
             if (is_alone) CHECK(name_of(found) == c.name);
           }
         }
@@ -272,8 +272,8 @@ TEST_CASE("identify: unpublished choices are measured") {
     c.theta = 300.0;
   }
   for (const Dtype precision : {Dtype::f64, Dtype::f32}) {
-    for (const ChannelOrder channels : {ChannelOrder::neighbors, ChannelOrder::halves,
-                                        ChannelOrder::halves_by_axis, ChannelOrder::alternating}) {
+    for (const PairLayout channels :
+         {PairLayout::neighbors, PairLayout::halves, PairLayout::halves_by_axis, PairLayout::alternating}) {
       CAPTURE(std::string(to_string(channels)));
       c.channels = channels;
       const RopeIdentity found = identify(table_of(c, {14, 20}, 32, true, 1), precision);

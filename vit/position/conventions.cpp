@@ -14,7 +14,7 @@ constexpr double kTwoPi = 2.0 * std::numbers::pi;
 
 std::vector<RopeConvention> make_conventions() {
   using enum AxisOrder;
-  using enum ChannelOrder;
+  using enum PairLayout;
   constexpr CoordinateRule kScaled = CoordinateRule::scaled_to_reference;
   std::vector<RopeConvention> list(18);
   std::size_t at = 0;
@@ -37,7 +37,8 @@ std::vector<RopeConvention> make_conventions() {
     learned.channels = halves;
     learned.class_angles = true;
   }
-  for (const bool own : {false, true}) {
+  // Mistral's own code has a table per pair, transformers' one per channel: the former comes first.
+  for (const bool own : {true, false}) {
     RopeConvention& c = own ? next("mistral", {"Pixtral, Mistral 3 in Mistral's own layout"})
                             : next("pixtral", {"Pixtral", "Mistral 3"});
     c.order = y_then_x;
@@ -112,7 +113,7 @@ FrequencyVectors axial_vectors(const RopeConvention& c, std::size_t head_dim) {
   const bool x_first = c.order == AxisOrder::x_then_y;
   FrequencyVectors vectors =
       FrequencyVectors::axial(x_first ? first : second, x_first ? second : first, c.order);
-  if (c.channels != ChannelOrder::alternating) return vectors;
+  if (c.channels != PairLayout::alternating) return vectors;
   std::vector<FrequencyVector> alternating;
   for (std::size_t k = 0; k < count; ++k) {
     alternating.push_back(vectors.of(0, 0)[k]);
@@ -204,12 +205,12 @@ std::string_view to_string(AxisOrder order) {
   return order == AxisOrder::x_then_y ? "xy" : "yx";
 }
 
-std::string_view to_string(ChannelOrder channels) {
+std::string_view to_string(PairLayout channels) {
   switch (channels) {
-    case ChannelOrder::neighbors: return "neighbors";
-    case ChannelOrder::halves: return "halves";
-    case ChannelOrder::alternating: return "alternating";
-    case ChannelOrder::halves_by_axis: return "halves_by_axis";
+    case PairLayout::neighbors: return "neighbors";
+    case PairLayout::halves: return "halves";
+    case PairLayout::alternating: return "alternating";
+    case PairLayout::halves_by_axis: return "halves_by_axis";
   }
   return "";
 }
@@ -223,20 +224,20 @@ std::string_view to_string(FrequencyRule rule) {
   return "";
 }
 
-RopePairing pairing_of(ChannelOrder channels) {
-  const bool apart = channels == ChannelOrder::halves || channels == ChannelOrder::halves_by_axis;
+RopePairing pairing_of(PairLayout channels) {
+  const bool apart = channels == PairLayout::halves || channels == PairLayout::halves_by_axis;
   return apart ? RopePairing::halves : RopePairing::neighbors;
 }
 
-std::vector<ChannelPair> channel_pairs(ChannelOrder channels, std::size_t head_dim) {
+std::vector<ChannelPair> channel_pairs(PairLayout channels, std::size_t head_dim) {
   const std::size_t pairs = 2 * num_axial_frequencies(head_dim), quarter = pairs / 2;
   std::vector<ChannelPair> out(pairs);
   for (std::size_t j = 0; j < pairs; ++j) {
     switch (channels) {
-      case ChannelOrder::neighbors:
-      case ChannelOrder::alternating: out[j] = {2 * j, 2 * j + 1}; break;
-      case ChannelOrder::halves: out[j] = {j, j + pairs}; break;
-      case ChannelOrder::halves_by_axis: {
+      case PairLayout::neighbors:
+      case PairLayout::alternating: out[j] = {2 * j, 2 * j + 1}; break;
+      case PairLayout::halves: out[j] = {j, j + pairs}; break;
+      case PairLayout::halves_by_axis: {
         const std::size_t start = j < quarter ? 0 : pairs, k = j % quarter;
         out[j] = {start + k, start + k + quarter};
         break;

@@ -19,7 +19,7 @@
 namespace vit::position {
 
 /// Order of the channels of a head; a and b are the axes, equal letter and number are a pair.
-enum class ChannelOrder {
+enum class PairLayout {
   neighbors,       // a0 a0 a1 a1 b0 b0 b1 b1
   halves,          // a0 a1 b0 b1 a0 a1 b0 b1
   alternating,     // a0 a0 b0 b0 a1 a1 b1 b1   (MoonViT)
@@ -45,7 +45,7 @@ struct RopeConvention {
   bool is_reference_native = false;  // G_ref is the native grid of a model; `reference` is an example
   std::size_t window = 0;  // coordinates count from the corner of windows of so many patches; 0 = of the grid
   AxisOrder order = AxisOrder::x_then_y;
-  ChannelOrder channels = ChannelOrder::neighbors;
+  PairLayout channels = PairLayout::neighbors;
 
   FrequencyRule rule = FrequencyRule::theta;
   double theta = 10000.0;
@@ -69,11 +69,11 @@ VIT_API std::string_view to_string(CoordinateRule rule);
 /// "xy", "yx".
 VIT_API std::string_view to_string(AxisOrder order);
 /// "neighbors", "halves", "alternating", "halves_by_axis".
-VIT_API std::string_view to_string(ChannelOrder channels);
+VIT_API std::string_view to_string(PairLayout channels);
 /// "theta", "periods", "pixel".
 VIT_API std::string_view to_string(FrequencyRule rule);
 /// neighbors or halves: how a pair's channels lie, whatever the order of the axes.
-VIT_API RopePairing pairing_of(ChannelOrder channels);
+VIT_API RopePairing pairing_of(PairLayout channels);
 
 /// Two channels of a head that an angle rotates: to (p cos a - q sin a, q cos a + p sin a).
 struct ChannelPair {
@@ -82,7 +82,7 @@ struct ChannelPair {
 };
 
 /// The d / 2 pairs, in the order of the angles. Throws Error if 4 does not divide d.
-VIT_API std::vector<ChannelPair> channel_pairs(ChannelOrder channels, std::size_t head_dim);
+VIT_API std::vector<ChannelPair> channel_pairs(PairLayout channels, std::size_t head_dim);
 
 /// Coordinates of the patches of a grid, or of a clip of several frames.
 VIT_API GridCoords coordinates(const RopeConvention& convention, GridSize grid, std::size_t num_frames = 1);

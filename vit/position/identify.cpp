@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "vit/base/check.h"
-#include "vit/position/rope.h"
 #include "vit/position/rope_measure.h"
 
 namespace vit::internal {
@@ -15,29 +14,42 @@ using namespace position;
 namespace {
 
 constexpr std::size_t kMaxFrames = 64;
+constexpr std::size_t kMaxTokens = std::size_t{1} << 20;
 
 /// A published convention in one of the layouts in which its channels occur.
 struct Published {
   const RopeConvention* convention = nullptr;
-  ChannelOrder channels = ChannelOrder::neighbors;
+  PairLayout channels = PairLayout::neighbors;
+  GridSize reference{};
+
+  RopeConvention choices() const {
+    RopeConvention c = *convention;
+    c.channels = channels;
+    c.reference = reference;
+    return c;
+  }
 };
 
-/// Conventions as stored, and those whose channels are permuted while loading in that order too.
-std::vector<Published> published() {
-  std::vector<Published> out;
-  for (const RopeConvention& convention : rope_conventions()) {
-    out.push_back({&convention, convention.channels});
-    if (convention.channels == ChannelOrder::alternating)
-      out.push_back({&convention, ChannelOrder::neighbors});
-    if (convention.channels == ChannelOrder::halves_by_axis)
-      out.push_back({&convention, ChannelOrder::halves});
-  }
-  return out;
+/// Conventions as stored, those whose channels are permuted while loading in that order too, and those that
+/// are scaled to the native grid of a model with those of images of up to 64 patches a side.
+const std::vector<Published>& published() {
+  static const std::vector<Published> kList = [] {
+    std::vector<Published> out;
+    for (const RopeConvention& c : rope_conventions()) {
+      out.push_back({&c, c.channels, c.reference});
+      if (c.channels == PairLayout::alternating) out.push_back({&c, PairLayout::neighbors, c.reference});
+      if (c.channels == PairLayout::halves_by_axis) out.push_back({&c, PairLayout::halves, c.reference});
+      for (std::size_t edge = 7; c.is_reference_native && edge <= 64; ++edge)
+        out.push_back({&c, c.channels, {edge, edge}});
+    }
+    return out;
+  }();
+  return kList;
 }
 
-/// Leading tokens whose factors are all 1.
-std::size_t leading_unrotated(const RopeReading& reading) {
-  for (std::size_t token = 0; token < reading.num_tokens; ++token) {
+/// The first token from `start` on that has a factor other than 1.
+std::size_t first_rotated(const RopeReading& reading, std::size_t start) {
+  for (std::size_t token = start; token < reading.num_tokens; ++token) {
     for (std::size_t head = 0; head < reading.num_heads; ++head) {
       for (std::size_t column = 0; column < reading.num_columns; ++column) {
         const std::complex<double> factor = reading.at(head, token, column);
@@ -82,10 +94,16 @@ void add_placements(std::vector<Placement>& out, std::size_t prefix, std::size_t
 /// patch is not rotated either where coordinates count from 0, so it may be one of them.
 std::vector<Placement> placements_of(const RopeReading& reading, const IdentifyOptions& options) {
   std::vector<Placement> out;
-  const std::size_t unrotated = leading_unrotated(reading);
+  const std::size_t unrotated = first_rotated(reading, 0);
   if (unrotated == reading.num_tokens) return out;
-  std::vector<std::size_t> prefixes{unrotated, 1};  // 1: a class token that is rotated by angles of its own
-  if (unrotated > 0) prefixes = {unrotated - 1, unrotated};
+  std::vector<std::size_t> prefixes{0};
+  if (unrotated > 0) {
+    prefixes = {unrotated - 1, unrotated};
+  } else {  // or the first one is a class token that is rotated by angles of its own
+    const std::size_t second = first_rotated(reading, 1);
+    if (second > 1) prefixes.push_back(second - 1);
+    prefixes.push_back(second);
+  }
   if (options.num_prefix) prefixes = {*options.num_prefix};
   for (const std::size_t prefix : prefixes) {
     if (prefix < reading.num_tokens)
@@ -110,14 +128,6 @@ struct Match {
   double error = 0.0;
 };
 
-Comparison compare(const RopeReading& reading, const Placement& placement, const Published& published,
-                   bool is_sample) {
-  RopeConvention c = *published.convention;
-  c.channels = published.channels;
-  return internal::compare(reading, placement, coordinates(c, placement.grid, placement.num_frames),
-                           frequency_vectors(c, reading.head_dim), c.class_angles, is_sample);
-}
-
 /// All conventions that agree in the first placement where one does. `nearest` is that with the smallest
 /// error if none does.
 std::vector<Match> published_matches(std::span<const RopeReading> readings, const IdentifyOptions& options,
@@ -128,8 +138,8 @@ std::vector<Match> published_matches(std::span<const RopeReading> readings, cons
     for (const Placement& placement : placements_of(reading, options)) {
       for (const Published& each : published()) {
         if (!may_follow(reading, each)) continue;
-        Comparison found = compare(reading, placement, each, true);
-        if (found.agrees) found = compare(reading, placement, each, false);
+        Comparison found = compare(reading, placement, each.choices(), true);
+        if (found.agrees) found = compare(reading, placement, each.choices(), false);
         const Match match{&reading, placement, each, found.error};
         if (found.agrees) out.push_back(match);
         if (found.error < nearest.error) nearest = match;
@@ -140,55 +150,75 @@ std::vector<Match> published_matches(std::span<const RopeReading> readings, cons
   return out;
 }
 
+/// Vectors (B, T, H, d) or (B, H, T, d), whichever of T and H is larger being T.
+struct VectorRows {
+  const RotatedVectors& vectors;
+  std::size_t images = 0, tokens = 0, heads = 0, head_dim = 0;
+  bool tokens_first = true;
+
+  explicit VectorRows(const RotatedVectors& rotated) : vectors(rotated) {
+    const Shape& shape = rotated.before->values.shape();
+    images = shape[0];
+    tokens = std::max(shape[1], shape[2]);
+    heads = std::min(shape[1], shape[2]);
+    head_dim = shape.last();
+    tokens_first = shape[1] >= shape[2];
+  }
+  std::size_t at(std::size_t image, std::size_t token, std::size_t head) const {
+    const std::size_t row = tokens_first ? token * heads + head : head * tokens + token;
+    return (image * tokens * heads + row) * head_dim;
+  }
+};
+
+/// Whether the vectors of one token are rotated by an angle per channel, within the rounding of `reading`.
+bool is_rotated(const VectorRows& rows, std::size_t token, const double* angles, const RopeReading& reading,
+                double& error) {
+  for (std::size_t i = 0; i < rows.images * rows.heads; ++i) {
+    const std::size_t at = rows.at(i / rows.heads, token, i % rows.heads);
+    const double* const q = rows.vectors.before->values.data() + at;
+    const double* const rotated = rows.vectors.after->values.data() + at;
+    for (std::size_t c = 0; c < rows.head_dim; ++c) {
+      const double angle = angles == nullptr ? 0.0 : angles[c], sign = c % 2 == 0 ? -1.0 : 1.0;
+      const double expected = q[c] * std::cos(angle) + sign * q[c ^ 1] * std::sin(angle);
+      const double length = std::hypot(q[c], q[c ^ 1]), difference = std::abs(rotated[c] - expected);
+      if (difference > length * reading.allowed(0, 0, 0, angle)[0]) return false;
+      if (length > 0.0) error = std::max(error, difference / length);
+    }
+  }
+  return true;
+}
+
 /// Agreement of vectors with a convention that is no rotation, so has no factors that could be measured.
 std::optional<Match> match_vectors(const RotatedVectors& vectors, const IdentifyOptions& options) {
-  if (vectors.before == nullptr) return std::nullopt;
-  const Shape& shape = vectors.before->values.shape();
+  if (vectors.before == nullptr || vectors.before->values.shape().last() < 6 ||
+      vectors.before->values.shape().last() % 2 != 0)
+    return std::nullopt;
   const RopeConvention* const volume = find_rope_convention("vjepa2");
-  if (shape.rank() != 4 || shape.last() < 6 || shape.last() % 2 != 0) return std::nullopt;
-  RopeReading tokens{.partition = Partition::none,
-                     .head_dim = shape.last(),
-                     .num_tokens = std::max(shape[1], shape[2]),
-                     .num_columns = shape.last(),
-                     .factors = {},
-                     .precision = vectors.after->precision};
-  std::vector<ChannelPair> pairs;
-  for (std::size_t j = 0; j < shape.last() / 2; ++j) pairs.push_back({2 * j, 2 * j + 1});
-  const std::size_t heads = std::min(shape[1], shape[2]), d = shape.last();
-  const bool tokens_first = shape[1] >= shape[2];
-  const auto at = [&](std::size_t image, std::size_t token, std::size_t head) {
-    const std::size_t row = tokens_first ? token * heads + head : head * tokens.num_tokens + token;
-    return (image * tokens.num_tokens * heads + row) * d;
-  };
+  const VectorRows rows(vectors);
+  const RopeReading rounding{
+      .factors = {1.0}, .precision = vectors.after->precision, .gains = std::vector<float>(1, 1.0f)};
   std::vector<Placement> placements;
-  for (const std::size_t prefix :
-       options.num_prefix ? std::vector{*options.num_prefix} : std::vector<std::size_t>{0, 1})
-    if (prefix < tokens.num_tokens)
-      add_placements(placements, prefix, tokens.num_tokens - prefix, true, options);
+  const std::vector<std::size_t> prefixes =
+      options.num_prefix ? std::vector{*options.num_prefix} : std::vector<std::size_t>{0, 1, 2, 3, 4, 5};
+  for (const std::size_t prefix : prefixes)
+    if (prefix < rows.tokens) add_placements(placements, prefix, rows.tokens - prefix, true, options);
   for (const Placement& placement : placements) {
-    const Tensor<double> angles = rope_angles(coordinates(*volume, placement.grid, placement.num_frames),
-                                              frequency_vectors(*volume, d));
-    Match match{nullptr, placement, {volume, volume->channels}, 0.0};
+    const GridSize grid = placement.grid;
+    const FrequencyVectors frequencies = frequency_vectors(*volume, rows.head_dim);
+    Match match{nullptr, placement, {volume, volume->channels, {}}, 0.0};
+    std::vector<double> angles(rows.head_dim);
     bool agrees = true;
-    for (std::size_t row = 0; agrees && row < shape[0] * tokens.num_tokens * heads; ++row) {
-      const std::size_t token = row / heads % tokens.num_tokens;
-      const std::size_t from = at(row / heads / tokens.num_tokens, token, row % heads);
-      Tensor<double> x(Shape{1, 1, 1, d});
-      std::copy_n(vectors.before->values.data() + from, d, x.data());
-      if (token >= placement.num_prefix) {
-        const TensorView<const double> own(angles.view().row(token - placement.num_prefix), Shape{1, d});
-        rotate_pairs(x, own, pairs, RopeAngles::per_channel);
+    for (std::size_t token = rows.tokens; agrees && token-- > 0;) {  // the last ones have the largest angles
+      const bool is_prefix = token < placement.num_prefix;
+      const std::size_t patch = is_prefix ? 0 : token - placement.num_prefix;
+      const auto x = static_cast<double>(patch % grid.columns);
+      const auto y = static_cast<double>(patch / grid.columns % grid.rows);
+      const auto t = static_cast<double>(patch / grid.columns / grid.rows);
+      for (std::size_t c = 0; c < rows.head_dim; ++c) {
+        const FrequencyVector& w = frequencies.of(0, 0)[c];
+        angles[c] = x * w.x + y * w.y + t * w.t;
       }
-      for (std::size_t c = 0; c < d && agrees; ++c) {
-        const double* const q = vectors.before->values.data() + from;
-        const double length = std::hypot(q[c], q[c ^ 1]);
-        const double difference = std::abs(x.data()[c] - vectors.after->values.data()[from + c]);
-        const double angle =
-            token < placement.num_prefix ? 0.0 : angles.view().row(token - placement.num_prefix)[c];
-        tokens.gains.assign(1, 1.0f);
-        agrees = difference <= length * tokens.allowed(0, 0, 0, angle)[0];
-        if (length > 0.0) match.error = std::max(match.error, difference / length);
-      }
+      agrees = is_rotated(rows, token, is_prefix ? nullptr : angles.data(), rounding, match.error);
     }
     if (agrees) return match;
   }
@@ -204,7 +234,7 @@ bool same_frequencies(const RopeConvention& a, const RopeConvention& b) {
 RopeIdentity identity_of(std::span<const Match> matches) {
   const Match& first = matches.front();
   const RopeConvention& c = *first.published.convention;
-  RopeIdentity out{.choices = c,
+  RopeIdentity out{.choices = first.published.choices(),
                    .grid = first.placement.grid,
                    .num_frames = first.placement.num_frames,
                    .num_prefix = first.placement.num_prefix,
@@ -212,7 +242,6 @@ RopeIdentity identity_of(std::span<const Match> matches) {
                    .nearest = &c};
   const bool pairing = first.reading == nullptr || first.reading->partition != Partition::unknown;
   out.known = {.coordinates = true, .order = true, .pairing = pairing, .frequencies = true, .theta = true};
-  out.choices->channels = first.published.channels;
   for (const Match& match : matches) {
     const RopeConvention* const convention = match.published.convention;
     if (std::ranges::find(out.agreeing, convention) == out.agreeing.end()) out.agreeing.push_back(convention);
@@ -230,10 +259,10 @@ const RopeConvention* named(const RopeConvention& choices, const KnownChoices& k
   return nullptr;
 }
 
-ChannelOrder channels_of(Partition partition, bool blocks) {
-  if (partition == Partition::quarter) return ChannelOrder::halves_by_axis;
-  if (partition == Partition::half) return ChannelOrder::halves;
-  return blocks ? ChannelOrder::neighbors : ChannelOrder::alternating;
+PairLayout channels_of(Partition partition, bool blocks) {
+  if (partition == Partition::quarter) return PairLayout::halves_by_axis;
+  if (partition == Partition::half) return PairLayout::halves;
+  return blocks ? PairLayout::neighbors : PairLayout::alternating;
 }
 
 /// What can be measured where no published convention agrees.
@@ -289,6 +318,10 @@ void choose_convention(RopeIdentity& identity, const RopeConvention* preferred) 
         return same_frequencies(*each, *list.front());
       })) {
     identity.convention = is_one_of_them ? preferred : list.front();
+    std::string others;
+    for (const RopeConvention* const each : list)
+      if (each != identity.convention) others += (others.empty() ? "" : ", ") + each->name;
+    if (!others.empty()) identity.notes.push_back("nothing given distinguishes it from " + others);
     return;
   }
   identity.known.theta = false;
@@ -320,11 +353,11 @@ std::vector<std::string> differing_choices(const RopeConvention& choices, const 
   const bool is_axial = choices.kind == RopeKind::axial && other.kind == RopeKind::axial;
   differ("order", known.order && is_axial && choices.order != other.order);
   const bool same_blocks =
-      (choices.channels == ChannelOrder::alternating) == (other.channels == ChannelOrder::alternating);
+      (choices.channels == PairLayout::alternating) == (other.channels == PairLayout::alternating);
   // Channels of halves in halves become halves while loading, alternating ones neighbors.
   const bool pairing = known.pairing && pairing_of(choices.channels) != pairing_of(other.channels);
-  const bool by_axis = choices.channels == ChannelOrder::halves_by_axis &&
-                       other.channels != ChannelOrder::halves_by_axis && known.pairing;
+  const bool by_axis = choices.channels == PairLayout::halves_by_axis &&
+                       other.channels != PairLayout::halves_by_axis && known.pairing;
   differ("pairing", pairing || by_axis || (is_axial && !same_blocks));
   if (!known.frequencies) return out;
   const std::size_t before = out.size();
@@ -338,6 +371,10 @@ std::vector<std::string> differing_choices(const RopeConvention& choices, const 
 
 RopeIdentity identify_rope(std::span<const RopeReading> readings, const RotatedVectors& vectors,
                            const IdentifyOptions& options) {
+  for (const RopeReading& reading : readings) {
+    VIT_CHECK(reading.num_tokens <= kMaxTokens, (Where{"identify_rope", ErrorKind::format}),
+              reading.num_tokens, " tokens, at most ", kMaxTokens, " are read");
+  }
   Match nearest;
   const std::vector<Match> matches = published_matches(readings, options, nearest);
   if (!matches.empty()) return identity_of(matches);
@@ -349,7 +386,7 @@ RopeIdentity identify_rope(std::span<const RopeReading> readings, const RotatedV
   }
   RopeIdentity out;
   if (nearest.reading != nullptr) {
-    const Comparison all = compare(*nearest.reading, nearest.placement, nearest.published, false);
+    const Comparison all = compare(*nearest.reading, nearest.placement, nearest.published.choices(), false);
     out.nearest = nearest.published.convention;
     out.error = all.error;
   }

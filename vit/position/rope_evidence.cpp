@@ -72,7 +72,7 @@ void join_heads(RopeReading& reading) {
 }
 
 /// The columns of one channel of each pair, if both channels of all pairs have the same factors.
-std::optional<RopeReading> joined_pairs(const RopeReading& channels, ChannelOrder order) {
+std::optional<RopeReading> joined_pairs(const RopeReading& channels, PairLayout order) {
   const std::vector<ChannelPair> pairs = channel_pairs(order, channels.num_columns);
   RopeReading out = channels;
   out.partition = partition_of(order);
@@ -97,8 +97,7 @@ std::vector<RopeReading> readings_of(RopeReading columns) {
   const std::size_t count = columns.num_columns;
   if (count % 4 == 0) {
     columns.head_dim = count;
-    for (const ChannelOrder order :
-         {ChannelOrder::neighbors, ChannelOrder::halves, ChannelOrder::halves_by_axis}) {
+    for (const PairLayout order : {PairLayout::neighbors, PairLayout::halves, PairLayout::halves_by_axis}) {
       if (std::optional<RopeReading> pairs = joined_pairs(columns, order)) out.push_back(*std::move(pairs));
     }
   }
@@ -129,12 +128,12 @@ Dtype precision_of(std::span<const double> values) {
   return bf16 ? Dtype::bf16 : f16 ? Dtype::f16 : Dtype::f32;
 }
 
-Partition partition_of(ChannelOrder channels) {
+Partition partition_of(PairLayout channels) {
   switch (channels) {
-    case ChannelOrder::neighbors:
-    case ChannelOrder::alternating: return Partition::adjacent;
-    case ChannelOrder::halves: return Partition::half;
-    case ChannelOrder::halves_by_axis: return Partition::quarter;
+    case PairLayout::neighbors:
+    case PairLayout::alternating: return Partition::adjacent;
+    case PairLayout::halves: return Partition::half;
+    case PairLayout::halves_by_axis: return Partition::quarter;
   }
   fail(kEvidence, "unknown order of channels ", static_cast<int>(channels));
 }
@@ -224,7 +223,7 @@ std::optional<std::complex<double>> factor_of(const VectorAxes& axes, std::span<
 }
 
 std::optional<RopeReading> rotated_by(const VectorAxes& axes, std::span<const double> before,
-                                      std::span<const double> after, ChannelOrder order, Dtype precision) {
+                                      std::span<const double> after, PairLayout order, Dtype precision) {
   const double slack = 8.0 * rounding_of(precision).relative + (precision == Dtype::f64 ? 0x1p-44 : 0x1p-21);
   RopeReading out{.partition = partition_of(order),
                   .head_dim = axes.head_dim,
@@ -272,8 +271,7 @@ std::vector<RopeReading> read_rotated(const RopeNumbers& before, const RopeNumbe
                           .head_dim = d,
                           .token_stride = (tokens_first ? shape[2] : 1) * d,
                           .head_stride = (tokens_first ? 1 : shape[2]) * d};
-    for (const ChannelOrder order :
-         {ChannelOrder::neighbors, ChannelOrder::halves, ChannelOrder::halves_by_axis}) {
+    for (const PairLayout order : {PairLayout::neighbors, PairLayout::halves, PairLayout::halves_by_axis}) {
       auto reading = rotated_by(axes, before.values.flat(), after.values.flat(), order,
                                 coarser(before.precision, after.precision));
       if (reading) out.push_back(*std::move(reading));

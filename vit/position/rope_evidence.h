@@ -37,7 +37,7 @@ enum class Partition {
   quarter,   // (j, j + d / 4) in each half
   none,      // a column per channel, all of them different
 };
-Partition partition_of(position::ChannelOrder channels);
+Partition partition_of(position::PairLayout channels);
 
 /// Factors in one way to read them: a column per pair, or per channel if channels have angles of their own.
 struct RopeReading {

@@ -95,10 +95,11 @@ RopeIdentity identify_rope_file(const TensorFile& file, const IdentifyOptions& o
   const auto stated = file.metadata().find("convention");
   choose_convention(out, stated == file.metadata().end() ? nullptr : find_rope_convention(stated->second));
   if (out.convention != nullptr && out.choices) {
-    const ChannelOrder channels = out.choices->channels;  // as stored or as loaded
-    const bool is_measured = out.known.pairing;
+    const RopeConvention measured = *out.choices;
     out.choices = *out.convention;
-    if (is_measured) out.choices->channels = channels;
+    if (out.known.pairing) out.choices->channels = measured.channels;  // as stored or as loaded
+    if (out.convention->is_reference_native && measured.coordinates == CoordinateRule::scaled_to_reference)
+      out.choices->reference = measured.reference;
     out.nearest = out.convention;
   }
   return out;

@@ -127,10 +127,8 @@ std::optional<MeasuredChoices> settle(Candidate candidate, const RopeReading& re
       c.theta = theta;
       c.factor = factor;
       if (!std::isfinite(theta) || theta <= 0.0 || theta > 1e300) continue;
-      const GridCoords coords = coordinates(c, placement.grid);
-      const FrequencyVectors vectors = frequency_vectors(c, reading.head_dim);
-      if (!compare(reading, placement, coords, vectors, false, true).agrees) continue;
-      const Comparison all = compare(reading, placement, coords, vectors, false, false);
+      if (!compare(reading, placement, c, true).agrees) continue;
+      const Comparison all = compare(reading, placement, c, false);
       if (all.agrees)
         return MeasuredChoices{.choices = c, .error = all.error, .is_theta_known = candidate.theta > 0.0};
     }
@@ -140,30 +138,35 @@ std::optional<MeasuredChoices> settle(Candidate candidate, const RopeReading& re
 
 }  // namespace
 
-Comparison compare(const RopeReading& reading, const Placement& placement, const GridCoords& coords,
-                   const FrequencyVectors& frequencies, bool free_class_token, bool is_sample) {
+Comparison compare(const RopeReading& reading, const Placement& placement, const RopeConvention& convention,
+                   bool is_sample) {
   Comparison out{.agrees = true};
-  const std::size_t patches = coords.size(), step = is_sample ? std::max<std::size_t>(1, patches / 16) : 1;
+  const FrequencyVectors frequencies = frequency_vectors(convention, reading.head_dim);
+  // Columns and rows have coordinates of their own: no need to have all patches for a sample.
+  const std::vector<double> of_column = coordinates(convention, {1, placement.grid.columns}).t_x;
+  const std::vector<double> of_row = coordinates(convention, {placement.grid.rows, 1}).t_y;
+  const std::size_t in_frame = of_column.size() * of_row.size(), patches = in_frame * placement.num_frames;
+  const std::size_t step = is_sample ? std::max<std::size_t>(1, patches / 16) : 1;
   const auto check = [&](std::size_t head, std::size_t token, std::size_t column, double angle) {
     const std::complex<double> found = reading.at(head, token, column);
-    const auto [of_cos, of_sin] = reading.allowed(head, token, column, angle);
+    const std::array<double, 2> allowed = reading.allowed(head, token, column, angle);
     const double cos = std::abs(found.real() - std::cos(angle)),
                  sin = std::abs(found.imag() - std::sin(angle));
     out.error = std::max({out.error, cos, sin});
-    if (cos > of_cos || sin > of_sin) out.agrees = false;
+    if (cos > allowed[0] || sin > allowed[1]) out.agrees = false;
   };
   for (std::size_t head = 0; head < reading.num_heads; ++head) {
-    for (std::size_t token = free_class_token ? 1 : 0; token < placement.num_prefix; ++token)
+    for (std::size_t token = convention.class_angles ? 1 : 0; token < placement.num_prefix; ++token)
       for (std::size_t column = 0; column < reading.num_columns; ++column) check(head, token, column, 0.0);
     const std::span<const FrequencyVector> vectors =
         frequencies.of(0, frequencies.num_heads() == 1 ? 0 : head);
     for (std::size_t i = 0; i < patches + step - 1; i += step) {
       const std::size_t patch = std::min(i, patches - 1);  // the last one always
+      const double x = of_column[patch % of_column.size()], y = of_row[patch % in_frame / of_column.size()];
+      const auto t = static_cast<double>(patch / in_frame);
       for (std::size_t column = 0; column < reading.num_columns; ++column) {
         const FrequencyVector& w = vectors[column];
-        double angle = coords.t_x[patch] * w.x + coords.t_y[patch] * w.y;
-        if (!coords.t_t.empty()) angle += coords.t_t[patch] * w.t;
-        check(head, placement.num_prefix + patch, column, angle);
+        check(head, placement.num_prefix + patch, column, x * w.x + y * w.y + t * w.t);
       }
       if (is_sample && !out.agrees) return out;
     }
@@ -189,7 +192,7 @@ std::optional<MeasuredChoices> measure_axial(const RopeReading& reading, const P
           candidate.choices.order != axes->order)
         continue;
       candidate.choices.order = axes->order;
-      candidate.choices.channels = axes->are_blocks ? ChannelOrder::neighbors : ChannelOrder::alternating;
+      candidate.choices.channels = axes->are_blocks ? PairLayout::neighbors : PairLayout::alternating;
       if (std::optional<MeasuredChoices> found = settle(candidate, reading, placement)) {
         found->has_axis_blocks = axes->are_blocks;
         return found;

@@ -27,10 +27,10 @@ struct Comparison {
   double error = 0.0;   // largest difference of a cosine or sine
 };
 
-/// Compares all tokens, those of the prefix with "not rotated" (but for a class token with learned angles);
-/// or, if it is a sample, some.
-Comparison compare(const RopeReading& reading, const Placement& placement, const position::GridCoords& coords,
-                   const position::FrequencyVectors& frequencies, bool free_class_token, bool is_sample);
+/// Compares all tokens with a convention, those of the prefix with "not rotated" (but for a class token with
+/// learned angles); or, if it is a sample, some.
+Comparison compare(const RopeReading& reading, const Placement& placement,
+                   const position::RopeConvention& convention, bool is_sample);
 
 /// Choices that agree with a reading.
 struct MeasuredChoices {

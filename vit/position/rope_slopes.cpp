@@ -1,6 +1,7 @@
 #include "vit/position/rope_slopes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -21,6 +22,24 @@ class PairGrid {
   }
   std::complex<double> at(std::size_t row, std::size_t column) const {
     return reading_.at(head_, token(row, column), column_);
+  }
+
+  /// Whether steps at a few places are alike: most grids are ruled out before all patches are read.
+  bool is_plausible() const {
+    const GridSize grid = placement_.grid;
+    const std::array<double, 2> rounding = reading_.allowed(head_, token(0, 0), column_, 0.75);
+    const double slack = 8.0 * (rounding[0] + rounding[1]) + 1e-5;
+    for (const bool along_columns : {true, false}) {
+      if ((along_columns ? grid.columns : grid.rows) < 2) continue;
+      const std::complex<double> first = (along_columns ? at(0, 1) : at(1, 0)) * std::conj(at(0, 0));
+      for (std::size_t i = 1; i <= 16; ++i) {
+        const std::size_t row = (grid.rows - (along_columns ? 1 : 2)) * i / 16;
+        const std::size_t column = (grid.columns - (along_columns ? 2 : 1)) * i / 16;
+        const std::complex<double> next = along_columns ? at(row, column + 1) : at(row + 1, column);
+        if (std::abs(next * std::conj(at(row, column)) - first) > slack) return false;
+      }
+    }
+    return true;
   }
 
   /// Change of the angle for a step along columns or rows. The mean over one step is refined over longer and
@@ -122,6 +141,7 @@ std::optional<std::vector<Slopes>> measure_slopes(const RopeReading& reading, co
   for (std::size_t head = 0; head < reading.num_heads; ++head) {
     for (std::size_t column = 0; column < reading.num_columns; ++column) {
       const PairGrid pair(reading, placement, head, column);
+      if (!pair.is_plausible()) return std::nullopt;
       Slopes slopes{.x = pair.slope(true), .y = pair.slope(false)};
       slopes.phase = pair.phase(slopes.x, slopes.y);
       if (!pair.is_linear(slopes, error)) return std::nullopt;

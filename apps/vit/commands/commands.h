@@ -17,6 +17,7 @@ Command preprocess_command();
 Command info_command();
 Command bench_command();
 Command tokenize_command();
+Command rope_command();
 
 /// --scale-consistency of evaluate, which needs no labels.
 std::shared_ptr<Measure> scale_measure();
