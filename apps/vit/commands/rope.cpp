@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "apps/vit/commands/commands.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
@@ -15,8 +15,6 @@
 namespace vit::app {
 using namespace position;
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr const char* kFooter =
     "The page vit/position/README.md explains the choices. Tables are float64: coords (N, 2) as x, y; "
@@ -69,7 +67,7 @@ Target real_target(std::optional<T>& destination, double min, double max) {
                        [min, max](const std::string& value) { return parse_real(value, min, max); });
 }
 
-ordered_json as_json(const RopeConvention& c) {
+JsonValue as_json(const RopeConvention& c) {
   return {{"name", c.name},
           {"families", c.families},
           {"coordinates", c.window != 0 ? "index in windows" : to_string(c.coordinates)},

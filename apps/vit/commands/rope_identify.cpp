@@ -1,12 +1,12 @@
 // vit rope identify: which convention the factors of a file follow, as JSON or in words.
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <string>
 #include <vector>
 
 #include "apps/vit/commands/rope.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
@@ -21,8 +21,6 @@ using namespace internal;
 using namespace position;
 namespace {
 
-using nlohmann::ordered_json;
-
 TensorFile open_tables(const std::filesystem::path& path) {
   if (path.extension() == ".npz") return open_npz(path);
   if (path.extension() == ".safetensors") return open_safetensors(path);
@@ -35,17 +33,18 @@ std::string_view order_of(const RopeConvention& c) {
 
 /// The value, or null if it is not known.
 template <typename T>
-ordered_json known_or_null(bool is_known, const T& value) {
-  return is_known ? ordered_json(value) : ordered_json(nullptr);
+JsonValue known_or_null(bool is_known, const T& value) {
+  return is_known ? JsonValue(value) : JsonValue(nullptr);
 }
 
-ordered_json grid_json(GridSize grid) {
-  return {grid.rows, grid.columns};
+JsonValue grid_json(GridSize grid) {
+  return JsonValue::array({grid.rows, grid.columns});
 }
 
-ordered_json frequencies_json(const RopeConvention& c, const KnownChoices& known) {
+JsonValue frequencies_json(const RopeConvention& c, const KnownChoices& known) {
   if (!known.frequencies) return nullptr;
-  ordered_json out{{"rule", c.kind == RopeKind::mixed ? "learned" : to_string(c.rule)}};
+  JsonValue out = JsonValue::object();
+  out["rule"] = c.kind == RopeKind::mixed ? "learned" : to_string(c.rule);
   const bool is_theta = c.kind != RopeKind::mixed && c.rule == FrequencyRule::theta;
   out["theta"] = known_or_null(is_theta && known.theta, c.theta);
   out["factor"] = known_or_null(c.kind != RopeKind::mixed, c.factor);
@@ -54,7 +53,7 @@ ordered_json frequencies_json(const RopeConvention& c, const KnownChoices& known
   return out;
 }
 
-ordered_json choices_json(const RopeIdentity& found) {
+JsonValue choices_json(const RopeIdentity& found) {
   const RopeConvention none;
   const RopeConvention& c = found.choices ? *found.choices : none;
   const KnownChoices known = found.choices ? found.known : KnownChoices{};
@@ -65,15 +64,16 @@ ordered_json choices_json(const RopeIdentity& found) {
           {"pairing", known_or_null(known.pairing,
                                     pairing_of(c.channels) == RopePairing::halves ? "halves" : "neighbors")},
           {"frequencies", frequencies_json(c, known)},
-          {"reference", scaled ? grid_json(c.reference) : ordered_json(nullptr)}};
+          {"reference", scaled ? grid_json(c.reference) : JsonValue(nullptr)}};
 }
 
-ordered_json as_json(const RopeIdentity& found, const std::vector<std::string>& differs) {
-  ordered_json out{{"convention", nullptr}, {"families", families_of(found)}};
-  if (found.convention != nullptr) out["convention"] = found.convention->name;
+JsonValue as_json(const RopeIdentity& found, const std::vector<std::string>& differs) {
+  JsonValue out = JsonValue::object();
+  out["convention"] = found.convention != nullptr ? JsonValue(found.convention->name) : JsonValue(nullptr);
+  out["families"] = families_of(found);
   out.update(choices_json(found));
   out["prefix"] = known_or_null(found.grid.has_value(), found.num_prefix);
-  out["grid"] = found.grid ? grid_json(*found.grid) : ordered_json(nullptr);
+  out["grid"] = found.grid ? grid_json(*found.grid) : JsonValue(nullptr);
   if (found.num_frames > 1) out["frames"] = found.num_frames;
   out["error"] = known_or_null(found.error.has_value(), found.error.value_or(0.0));
   out["nearest"] = nullptr;
@@ -83,13 +83,13 @@ ordered_json as_json(const RopeIdentity& found, const std::vector<std::string>& 
   return out;
 }
 
-std::string value_text(const ordered_json& value) {
+std::string value_text(const JsonValue& value) {
   if (value.is_null()) return "cannot be told from this file";
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 /// Choices of a published convention as those of a file, for comparison.
-ordered_json published_json(const RopeConvention& convention) {
+JsonValue published_json(const RopeConvention& convention) {
   return choices_json(
       {.choices = convention,
        .known = {.coordinates = true, .order = true, .pairing = true, .frequencies = true, .theta = true}});
@@ -116,7 +116,7 @@ std::string as_text(const RopeIdentity& found, const std::vector<std::string>& d
     line("not rotated", text(found.num_prefix, " tokens before the patches"));
   }
   if (found.choices) {
-    const ordered_json choices = choices_json(found);
+    const JsonValue choices = choices_json(found);
     for (const auto& [name, value] : choices.items())
       if (name != "reference" || !value.is_null()) line(name, value_text(value));
   }
@@ -125,7 +125,7 @@ std::string as_text(const RopeIdentity& found, const std::vector<std::string>& d
   if (against != nullptr && found.choices) {
     out += differs.empty() ? "does not differ from " + against->name + "\n"
                            : "differs from " + against->name + " in\n";
-    const ordered_json other = published_json(*against), own = choices_json(found);
+    const JsonValue other = published_json(*against), own = choices_json(found);
     for (const std::string& name : differs)
       if (own.contains(name)) line(name, value_text(own[name]) + ", there " + value_text(other[name]));
   }
