@@ -1,6 +1,7 @@
 // Encoder: blocks over windows, wanted rows, and an observer that changes nothing.
 #include "vit/config.h"
 #include "vit/encoder/encoder.h"
+#include "vit/encoder/observer.h"
 
 #include <doctest/doctest.h>
 
@@ -37,12 +38,16 @@ Encoder make_encoder(std::size_t first, std::size_t count) {
     Block block = make_block(rng);
     if (i >= first) blocks.push_back(std::move(block));
   }
-  return Encoder({}, std::move(blocks));
+  return Encoder(std::move(blocks));
 }
 
 Tensor<float> tokens_of_images() {
   test::Rng rng(5);
   return rng.tensor({kImages, kTokens, kWidth});
+}
+
+TensorView<const float> rows_of(const Tensor<float>& tokens) {
+  return {tokens.data(), Shape{kImages * kTokens, kWidth}};
 }
 
 struct Memory {
@@ -68,33 +73,30 @@ const Sequences kWindows(3 * kImages, kTokens / 3);
 
 TEST_CASE("encoder: blocks may attend to windows, each block to its own") {
   Memory memory;
-  Observer nothing;
   Tensor<float> mixed = tokens_of_images();
   const std::vector<Sequences> of_blocks{kWindows, kWhole, kWindows};
-  make_encoder(0, 3).forward(mixed, {.sequences = kWhole, .of_blocks = of_blocks}, nothing, memory.pass);
+  make_encoder(0, 3).forward(mixed, {.sequences = kWhole, .of_blocks = of_blocks}, {}, memory.pass);
 
   Tensor<float> one_by_one = tokens_of_images();
   for (std::size_t layer = 0; layer < kDepth; ++layer)
-    make_encoder(layer, 1).forward(one_by_one, {.sequences = of_blocks[layer]}, nothing, memory.pass);
+    make_encoder(layer, 1).forward(one_by_one, {.sequences = of_blocks[layer]}, {}, memory.pass);
   CHECK(std::ranges::equal(mixed.flat(), one_by_one.flat()));
 
   Tensor<float> whole = tokens_of_images();
-  make_encoder(0, 3).forward(whole, {.sequences = kWhole}, nothing, memory.pass);
+  make_encoder(0, 3).forward(whole, {.sequences = kWhole}, {}, memory.pass);
   CHECK_FALSE(std::ranges::equal(mixed.flat(), whole.flat()));
 }
 
 TEST_CASE("encoder: the rows that are wanted are those of the full pass") {
   Memory all_rows;
-  Observer nothing;
   Tensor<float> all = tokens_of_images();
-  make_encoder(0, 3).forward(all, {.sequences = kWhole}, nothing, all_rows.pass);
+  make_encoder(0, 3).forward(all, {.sequences = kWhole}, {}, all_rows.pass);
   for (const bool last : {false, true}) {
     CAPTURE(last);
     Memory memory(2);
     Tensor<float> tokens = tokens_of_images();
     const TensorView<float> wanted = make_encoder(0, 3).forward(
-        tokens, {.sequences = kWhole, .wanted = Sequences(kImages, 2), .wanted_last = last}, nothing,
-        memory.pass);
+        tokens, {.sequences = kWhole, .wanted = Sequences(kImages, 2), .wanted_last = last}, {}, memory.pass);
     REQUIRE(wanted.shape() == Shape{kImages, 2, kWidth});
     for (std::size_t image = 0; image < kImages; ++image) {
       const TensorView<float> expected = all.view()[image].part(last ? kTokens - 2 : 0, 2);
@@ -105,9 +107,8 @@ TEST_CASE("encoder: the rows that are wanted are those of the full pass") {
 
 TEST_CASE("encoder: an observer keeps what passes and changes nothing") {
   Memory memory;
-  Observer nothing;
   Tensor<float> plain = tokens_of_images();
-  make_encoder(0, 3).forward(plain, {.sequences = kWhole}, nothing, memory.pass);
+  make_encoder(0, 3).forward(plain, {.sequences = kWhole}, {}, memory.pass);
 
   const OutputKey last(Output::block, 2), middle(Output::attention, 1), row(Output::attention_query, 1, 4),
       rolled(Output::rollout, 0, 3);
@@ -120,16 +121,19 @@ TEST_CASE("encoder: an observer keeps what passes and changes nothing") {
   Outputs outputs;
   outputs.reserve({last, {Output::block, 0}, middle, row, rolled, Output::embedded}, config, others + kImages,
                   {1, kTokens});
-  Observer observer(outputs.tensors(), others, kImages);
+  const Encoder encoder = make_encoder(0, 3);
+  Observer observer({outputs.tensors(), others, kImages}, encoder.blocks(), memory.pass);
+  BlockHook* const hooks[] = {&observer};
   Tensor<float> observed = tokens_of_images();
-  make_encoder(0, 3).forward(observed, {.sequences = kWhole}, observer, memory.pass);
+  observer.keep_embedded(rows_of(observed));
+  encoder.forward(observed, {.sequences = kWhole}, hooks, memory.pass);
   CHECK(std::ranges::equal(observed.flat(), plain.flat()));
 
   const auto of_images = [&](const OutputKey& key) { return outputs[key].part(others, kImages).flat(); };
   CHECK(std::ranges::equal(of_images(Output::embedded), tokens_of_images().flat()));
   CHECK(std::ranges::equal(of_images(last), plain.flat()));
   Tensor<float> first = tokens_of_images();
-  make_encoder(0, 1).forward(first, {.sequences = kWhole}, nothing, memory.pass);
+  make_encoder(0, 1).forward(first, {.sequences = kWhole}, {}, memory.pass);
   CHECK(std::ranges::equal(of_images({Output::block, 0}), first.flat()));
   for (std::size_t image = others; image < others + kImages; ++image) {
     for (std::size_t head = 0; head < kHeads; ++head) {

@@ -1,31 +1,15 @@
-// The stack of blocks, preceded by an optional LayerNorm. Letters: B images or texts, T tokens, C =
-// embed_dim, R wanted tokens of each.
+// The stack of blocks. Letters: B images or texts, T tokens, C = embed_dim, R wanted tokens of each.
 #pragma once
 
-#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "vit/encoder/block.h"
-#include "vit/encoder/observer.h"
+#include "vit/encoder/block_hook.h"
 #include "vit/position/position.h"
 
 namespace vit::internal {
-
-/// Says before a block which keys some of its queries do not read.
-class KeyHider {
- public:
-  virtual ~KeyHider() = default;
-  /// x (B * T, C) enters block `layer`. The mask of the block before it holds on where it has none.
-  virtual std::optional<KeyMask> before_block(std::size_t layer, TensorView<const float> x) = 0;
-};
-
-/// Learned tokens that enter in front of all others before a block.
-struct LateTokens {
-  std::size_t block = 0;
-  TensorView<const float> tokens{};  // (Q, C), or none
-  KeyHider* hider = nullptr;         // asked before this block and each later one; null = nothing is hidden
-};
 
 /// What the blocks attend to.
 struct EncoderInput {
@@ -40,25 +24,35 @@ struct EncoderInput {
   const PositionContext* position = nullptr;  // null = no rotation
   std::size_t num_prefix = 0;                 // tokens of an image before its patches
   double attention_factor = 1.0;              // of the products of queries and keys, times 1 / sqrt(d)
-  LateTokens late{};                          // whole images only, of which all tokens are wanted
+};
+
+/// The blocks [first, last).
+struct BlockRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
 };
 
 class Encoder {
  public:
-  Encoder(std::optional<LayerNorm> norm_pre, std::vector<Block> blocks)
-      : norm_pre_(std::move(norm_pre)), blocks_(std::move(blocks)) {}
+  explicit Encoder(std::vector<Block> blocks) : blocks_(std::move(blocks)) {}
 
+  std::span<const Block> blocks() const noexcept { return blocks_; }
   std::size_t depth() const noexcept { return blocks_.size(); }
 
-  /// Runs tokens, rows of C numbers in any shape, in place and returns them. If not all are wanted, it
-  /// returns activations.leading with those that are, and `tokens` holds what entered the last block. Where
-  /// Q tokens enter late, the memory of `tokens` must have room for B * Q rows more; (B, T + Q, C) is
-  /// returned.
-  TensorView<float> forward(TensorView<float> tokens, const EncoderInput& input, Observer& observer,
-                            const Pass& pass) const;
+  /// Runs tokens, rows of C numbers in any shape, in place through some blocks and returns them. If the last
+  /// block of all computes only the wanted ones, it returns activations.leading with those, and `tokens`
+  /// holds what entered that block.
+  TensorView<float> forward(TensorView<float> tokens, const EncoderInput& input, BlockRange range,
+                            BlockHooks hooks, const Pass& pass) const;
+  /// Runs tokens through all blocks.
+  TensorView<float> forward(TensorView<float> tokens, const EncoderInput& input, BlockHooks hooks,
+                            const Pass& pass) const {
+    return forward(tokens, input, {0, depth()}, hooks, pass);
+  }
 
  private:
-  std::optional<LayerNorm> norm_pre_;
+  AttentionInput attention_of(std::size_t layer, const EncoderInput& input) const;
+
   std::vector<Block> blocks_;
 };
 

@@ -8,40 +8,33 @@
 #include <vector>
 
 #include "vit/encoder/block.h"
+#include "vit/encoder/block_hook.h"
 #include "vit/outputs.h"
 
 namespace vit::internal {
 
-/// Interface for code of a higher floor that reads the output tokens of a block.
-class BlockReader {
- public:
-  virtual ~BlockReader() = default;
-  /// x (B * T, C) is the output of block `layer`.
-  virtual void read(std::size_t layer, TensorView<const float> x) = 0;
+/// The images of a pass, and the outputs among which theirs are.
+struct ObservedImages {
+  std::span<const OutputTensor> outputs;  // Outputs::tensors(), of more images
+  std::size_t first = 0;                  // in the outputs
+  std::size_t count = 0;
+  /// (T): token t of an image is stored as the token of that index whose place is t; empty = tokens are not
+  /// moved.
+  std::span<const std::uint32_t> places{};
 };
 
-class Observer {
+class Observer final : public BlockHook {
  public:
-  /// Observes nothing, at no cost.
-  Observer() = default;
-  /// Writes the supported ones of `outputs`, Outputs::tensors(), for the images [first_image, first_image +
-  /// num_images). They must outlive the pass.
-  Observer(std::span<const OutputTensor> outputs, std::size_t first_image, std::size_t num_images);
+  /// Writes the supported outputs of `images`. All arguments must outlive it; `blocks` are those of the
+  /// encoder.
+  Observer(const ObservedImages& images, std::span<const Block> blocks, const Pass& pass);
 
-  /// `reader` gets the output of every block, and must outlive the pass.
-  void set_reader(BlockReader* reader) { reader_ = reader; }
-  /// Token t of an image is stored as the token of that index whose place is t; tokens are not moved without
-  /// places.
-  void set_places(std::span<const std::uint32_t> places) { places_ = places; }
-
-  /// x (B * T, C) is the input of block 0.
-  void before_blocks(TensorView<const float> x) const;
-  /// x (B * T, C) is the input of a block with `attention`: adds the taps for outputs to be kept.
-  void before_block(std::size_t layer, TensorView<const float> x, AttentionInput& attention);
-  /// x (B * T, C) is the output of a block.
-  void after_block(std::size_t layer, TensorView<const float> x) const;
-  /// Computes the rollout of the blocks back to the first.
-  void after_blocks(std::span<const Block> blocks, const Pass& pass) const;
+  /// x (B * T, C) are the tokens that enter the encoder.
+  void keep_embedded(TensorView<const float> x) const { keep(x, Output::embedded); }
+  /// Adds the taps for attention to be kept.
+  void before(std::size_t layer, TensorView<float> x, AttentionInput& attention) override;
+  /// Keeps the output of the block, and the rollout from it back to the first.
+  void after(std::size_t layer, TensorView<float> x) override;
 
  private:
   struct Entered {
@@ -51,13 +44,11 @@ class Observer {
 
   void keep(TensorView<const float> x, const OutputKey& key) const;
   void tap_attention(const OutputTensor& output);
-  void roll_out(const OutputTensor& output, std::span<const Block> blocks, const Pass& pass) const;
+  void roll_out(const OutputTensor& output) const;
 
-  std::span<const OutputTensor> outputs_;  // empty if none of them is computed here
-  BlockReader* reader_ = nullptr;
-  std::span<const std::uint32_t> places_{};
-  std::size_t first_image_ = 0;
-  std::size_t num_images_ = 0;
+  ObservedImages images_;  // without outputs if none of them is computed here
+  std::span<const Block> blocks_;
+  const Pass& pass_;
   std::vector<AttentionTap> taps_;  // of the current block
   std::vector<Entered> entered_;    // the blocks of the rollout
 };

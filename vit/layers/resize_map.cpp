@@ -1,7 +1,5 @@
 #include "vit/layers/resize_map.h"
 
-#include <algorithm>
-
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 
@@ -15,18 +13,11 @@ LinearAxis LinearAxis::take(Arena::Taker& arena, std::size_t out) {
 
 void LinearAxis::fill(std::size_t in, Alignment alignment) const {
   const std::size_t out = first.num_columns();
-  // the scale and the product with it in float32, as in torch
-  const float scale = alignment == Alignment::edges ? static_cast<float>(in) / static_cast<float>(out)
-                      : out > 1                     ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
-                                                    : 0.0f;
   for (std::size_t i = 0; i < out; ++i) {
-    const float at = alignment == Alignment::corners
-                         ? scale * static_cast<float>(i)
-                         : std::max(scale * (static_cast<float>(i) + 0.5f) - 0.5f, 0.0f);
-    const std::size_t low = std::min(static_cast<std::size_t>(at), in - 1);
-    first.data()[i] = static_cast<std::uint32_t>(low);
-    second.data()[i] = static_cast<std::uint32_t>(std::min(low + 1, in - 1));
-    weight.data()[i] = std::clamp(at - static_cast<float>(low), 0.0f, 1.0f);
+    const BilinearSource source = bilinear_source(i, out, in, alignment);
+    first.data()[i] = static_cast<std::uint32_t>(source.first);
+    second.data()[i] = static_cast<std::uint32_t>(source.second);
+    weight.data()[i] = source.t;
   }
 }
 

@@ -5,17 +5,12 @@
 #include <cstdint>
 
 #include "vit/base/arena.h"
+#include "vit/base/bilinear.h"
 #include "vit/base/choices.h"
 #include "vit/kernels/kernels.h"
 #include "vit/layers/map.h"
 
 namespace vit::internal {
-
-/// Which points of two maps of different size correspond.
-enum class Alignment {
-  corners,  // the centers of the first and of the last pixels
-  edges,    // the outer edges; points beyond the centers take the border's pixel
-};
 
 /// The sources of the pixels of one axis: pixel i is first[i] times (1 - weight[i]) plus second[i] times
 /// weight[i].

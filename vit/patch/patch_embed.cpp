@@ -48,6 +48,8 @@ void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& 
     project(patches[image], position.patch_rows(), tokens[image].part(num_prefix_tokens(), patches.dim(1)),
             pass);
   }
+  const TensorView<float> all(tokens.data(), Shape{tokens.num_rows(), tokens.num_columns()});
+  if (norms_.tokens) norms_.tokens->forward(all, all, pass.threads);
 }
 
 void PatchEmbed::normalize_pixels(float* patch) const {

@@ -19,6 +19,7 @@ struct PatchNorms {
   Tensor<float> mean{}, std{};           // (K): (x - mean) / std is what is projected
   std::optional<LayerNorm> pixels{};     // (K P P), on what is projected
   std::optional<LayerNorm> projected{};  // (C), before positions are added
+  std::optional<LayerNorm> tokens{};     // (C), after positions are added, of all tokens
 };
 
 class PatchEmbed {
@@ -32,9 +33,9 @@ class PatchEmbed {
   std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.dim(0); }
   std::size_t patch_size() const noexcept { return patch_size_; }
 
-  /// pixels (B, K, H, W) -> tokens (B, T, C) with the position rows added. Uses activations.patches. Of
-  /// positions with several steps pixels are (B, steps planes, H, W) and N = steps h w; where those of a step
-  /// are the planes of several frames, its patches are projected as such.
+  /// pixels (B, K, H, W) -> tokens (B, T, C) with the position rows added, and normalized if a model has
+  /// that. Uses activations.patches. Of positions with several steps pixels are (B, steps planes, H, W) and N
+  /// = steps h w; where those of a step are the planes of several frames, its patches are projected as such.
   void forward(TensorView<const float> pixels, const PositionContext& position, TensorView<float> tokens,
                const Pass& pass) const;
 

@@ -57,16 +57,8 @@ std::size_t VisionTransformer::num_windows(std::size_t height, std::size_t width
   return window_count(std::max(height, width), edge);
 }
 
-void VisionTransformer::forward(TensorView<const float> pixels, const Request& request, int threads,
-                                ForwardMemory& memory, Outputs& outputs) const {
-  if (!request.has_maps()) {
-    VIT_CHECK(pixels.rank() != 4 || num_windows(pixels.dim(2), pixels.dim(3)) == 1, kWhere, "pixels of ",
-              pixels.dim(2), " x ", pixels.dim(3),
-              " are computed as windows for maps only; this model takes ", config_.image.height, " x ",
-              config_.image.width);
-    outputs.maps() = {};
-    return forward_tokens(pixels, request, threads, memory, outputs);
-  }
+void VisionTransformer::forward_maps(TensorView<const float> pixels, const Request& request, int threads,
+                                     ForwardMemory& memory, Outputs& outputs) const {
   VIT_CHECK(dense_, kWhere, "maps (depth, normals, classes) requested from a model without a dense head");
   VIT_CHECK(pixels.rank() == 4, kWhere, "pixels must have shape (B, 3, H, W), got ",
             pixels.shape().to_string());

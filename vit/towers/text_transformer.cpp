@@ -6,6 +6,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/encoder/progress.h"
 #include "vit/towers/batch_plan.h"
 #include "vit/towers/layer_builder.h"
 
@@ -60,7 +61,7 @@ TextTransformer::TextTransformer(TextConfig config, const TextTowerWeights& weig
                                             : weights.position_table.load();
   with_team(/*threads=*/0, [&] {
     const LayerBuilder layers(blocks_, kernels, precision);
-    encoder_.emplace(std::nullopt, layers.blocks(weights.blocks));
+    encoder_.emplace(layers.blocks(weights.blocks));
     norm_.emplace(layers.norm(weights.norm));
     if (config_.projection_dim != 0) projection_.emplace(layers.linear(weights.projection, layers.float32()));
   });
@@ -167,7 +168,8 @@ void TextTransformer::run(const Texts& texts, const Pass& pass) const {
   a.reserve(activation_shape(texts.count(), sequences.rows(), pass.threads),
             arithmetic_of(*kernels_, precision_));
   const TensorView<float> tokens(a.tokens.data(), Shape{sequences.rows(), config_.width});
-  Observer nothing;
+  Progress progress(pass.watch, encoder_->depth());
+  BlockHook* const hooks[] = {&progress};
 
   embed(texts, sequences, tokens, pass.threads);
   const TensorView<float> rows =
@@ -176,7 +178,7 @@ void TextTransformer::run(const Texts& texts, const Pass& pass) const {
                          .wanted = reads_last_row() ? Sequences(texts.count(), 1) : sequences,
                          .wanted_last = true,
                          .causal = config_.mask == TextMask::causal},
-                        nothing, pass);
+                        hooks, pass);
   pool(texts, sequences, rows, pass);
 }
 

@@ -1,10 +1,11 @@
 // VisionTransformer: normalized pixels in, logits and features out; the forward pass is in
-// vision_transformer.cpp. Letters: B images, H, W pixels, N patches, R leading tokens, T = prefix + N tokens,
-// C = embed_dim.
+// vision_transformer.cpp, the sizes that it takes and needs in vision_transformer_shapes.cpp. Letters: B
+// images, H, W pixels, N patches, R leading tokens, T = prefix + N tokens, C = embed_dim.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "vit/base/choices.h"
@@ -13,6 +14,7 @@
 #include "vit/kernels/kernels.h"
 #include "vit/outputs.h"
 #include "vit/rings/dense/dense_head.h"
+#include "vit/towers/image_pass.h"
 #include "vit/towers/lanes.h"
 #include "vit/towers/vision_transformer_layers.h"
 
@@ -57,20 +59,25 @@ class VisionTransformer {
                Outputs& outputs) const;
 
  private:
-  /// forward() of a request without maps.
+  /// A request without maps.
   void forward_tokens(TensorView<const float> pixels, const Request& request, int threads,
                       ForwardMemory& memory, Outputs& outputs) const;
-  /// Of pixels of this size, if a head merges the outputs for them; 1 where they are computed as a whole.
+  void run(const ImagePass& images, const Pass& pass) const;
+  void run_heads(TensorView<float> tokens, const ImagePass& images, const Pass& pass) const;
+  EncoderInput encoder_input(const ImagePass& images) const;
+
+  // vision_transformer_shapes.cpp
+  std::span<const Sequences> sequences_of_blocks(const ImagePass& images, const Sequences& whole) const;
+  ActivationShape activation_shape(const ImagePass& images, int threads) const;
+
+  // dense_forward.cpp
+  /// A request with maps.
+  void forward_maps(TensorView<const float> pixels, const Request& request, int threads,
+                    ForwardMemory& memory, Outputs& outputs) const;
+  /// Windows as which pixels of this size are computed, by a head that merges their maps; 1 = as a whole.
   std::size_t num_windows(std::size_t height, std::size_t width) const;
   /// Maps of images whose tokens are there, image by image.
   void forward_dense(std::size_t num_images, int threads, ForwardMemory& memory, Outputs& outputs) const;
-  /// Images [first_image, first_image + count) of a forward pass.
-  struct Images;
-  class DeepStack;
-  class Masks;
-  std::span<const Sequences> sequences_of_blocks(const Images& images, const Sequences& whole) const;
-  void run(const Images& images, const Pass& pass) const;
-  ActivationShape activation_shape(const Images& images, int threads) const;
 
   ModelConfig config_;
   const kernels::KernelTable* kernels_;

@@ -29,7 +29,7 @@ class Builder {
     return {.patch_embed = patch_embed(),
             .positions = std::make_unique<const PositionCache>(position()),
             .encoder = encoder(),
-            .late_tokens = weights_.late_tokens.load(),
+            .late_queries = late_queries(),
             .head = Head(config_, head()),
             .joint_head = joint_head(),
             .merger = std::move(last_merger),
@@ -53,7 +53,8 @@ class Builder {
                        .mean = weights_.pixel_mean.load(),
                        .std = weights_.pixel_std.load(),
                        .pixels = layers_.optional_norm(weights_.patch_norm),
-                       .projected = layers_.optional_norm(weights_.embed_norm)},
+                       .projected = layers_.optional_norm(weights_.embed_norm),
+                       .tokens = layers_.optional_norm(weights_.norm_pre)},
                       config_.patch.padding, projection_of_clips());
   }
 
@@ -87,8 +88,11 @@ class Builder {
                      .class_angles = class_angles.flat()});
   }
 
-  Encoder encoder() const {
-    return Encoder(layers_.optional_norm(weights_.norm_pre), layers_.blocks(weights_.blocks));
+  Encoder encoder() const { return Encoder(layers_.blocks(weights_.blocks)); }
+
+  std::optional<LateQueries> late_queries() const {
+    if (config_.tokens.late.count == 0) return std::nullopt;
+    return LateQueries(config_.tokens.late.block, weights_.late_tokens.load());
   }
 
   AttentionPool pool() const {
@@ -124,7 +128,7 @@ class Builder {
     if (config_.head.joint.depth == 0) return std::nullopt;
     const ModelConfig config = joint_head_blocks(config_);
     const LayerBuilder layers(config, kernels_, precision_);
-    return JointHead(Encoder({}, layers.blocks(weights_.joint_blocks)), layers.norm(weights_.joint_norm),
+    return JointHead(Encoder(layers.blocks(weights_.joint_blocks)), layers.norm(weights_.joint_norm),
                      config_.num_prefix_tokens());
   }
 
@@ -164,8 +168,7 @@ JointHead::JointHead(Encoder encoder, LayerNorm norm, std::size_t num_prefix)
 
 // Source: facebookresearch/dinov3, dinov3/eval/text/vision_tower.py.
 void JointHead::forward(TensorView<float> tokens, TensorView<float> out, const Pass& pass) const {
-  Observer nothing;
-  encoder_.forward(tokens, {.sequences = Sequences(tokens.dim(0), tokens.dim(1))}, nothing,
+  encoder_.forward(tokens, {.sequences = Sequences(tokens.dim(0), tokens.dim(1))}, {},
                    {.activations = pass.activations, .threads = pass.threads, .times = pass.times});
   const TensorView<float> rows(tokens.data(), Shape{tokens.num_rows(), tokens.num_columns()});
   norm_.forward(rows, rows, pass.threads);

@@ -17,6 +17,7 @@
 #include "vit/layers/pass.h"
 #include "vit/patch/patch_embed.h"
 #include "vit/position/position.h"
+#include "vit/towers/eomt.h"
 #include "vit/weights/model_weights.h"
 
 namespace vit::internal {
@@ -40,7 +41,7 @@ struct ModelLayers {
   PatchEmbed patch_embed;
   std::unique_ptr<const PositionCache> positions;
   Encoder encoder;
-  Tensor<float> late_tokens;  // (Q, C), or none
+  std::optional<LateQueries> late_queries;
   Head head;
   std::optional<JointHead> joint_head;
   std::optional<Merger> merger;

@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "vit/base/check.h"
-#include "vit/base/parallel.h"
 
 namespace vit::internal {
 namespace {
+
+constexpr Where kWhere{"BoxHead", ErrorKind::mismatch};
 
 /// Log-odds as the library has them, in float32: near 1 the rounding of the sum is part of the bias.
 float log_odds(float part) {
@@ -54,24 +55,13 @@ void BoxHead::finish_boxes(GridSize grid, TensorView<float> boxes) const {
   }
 }
 
-void BoxHead::forward(TensorView<const float> tokens, GridSize grid,
-                      std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const {
+/// The normalized tokens of the boxes, (N, C).
+TensorView<float> BoxHead::input_rows(TensorView<const float> tokens, GridSize grid, int threads,
+                                      const BoxMaps& maps) const {
   const std::size_t width = tokens.num_columns(), boxes = num_boxes(grid);
   const std::size_t first =
       config_.tokens == BoxTokens::registers ? num_prefix_ - num_registers_ : num_prefix_;
-  VIT_CHECK(outputs.size() == layers_.outputs.size() && tokens.dim(0) >= first + boxes,
-            (Where{"BoxHead", ErrorKind::mismatch}), tokens.dim(0), " tokens and ", outputs.size(),
-            " results for ", boxes, " boxes and ", layers_.outputs.size(), " perceptrons");
-  BoxMaps& maps = memory.boxes;
-  memory.lay_out([&](Arena::Taker& arena) {
-    maps.tokens = arena.take<float>({tokens.dim(0), width});
-    for (TensorView<float>& hidden : maps.hidden) hidden = arena.take<float>({boxes, width});
-    std::size_t scratch = 1;
-    for (const std::vector<Convolution>& layers : layers_.outputs) {
-      for (const Convolution& layer : layers) scratch = std::max(scratch, layer.scratch_floats());
-    }
-    maps.scratch = arena.take<float>({static_cast<std::size_t>(resolve_threads(threads)), scratch});
-  });
+  VIT_CHECK(tokens.dim(0) >= first + boxes, kWhere, tokens.dim(0), " tokens for ", boxes, " boxes");
   if (layers_.norm) {
     layers_.norm->forward(tokens, maps.tokens, threads);
   } else {
@@ -85,6 +75,22 @@ void BoxHead::forward(TensorView<const float> tokens, GridSize grid,
     }
     layers_.times_norm->forward(rows, rows, threads);
   }
+  return rows;
+}
+
+void BoxHead::forward(std::span<const TensorView<const float>> taps, GridSize grid,
+                      std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const {
+  VIT_CHECK(taps.size() == 1 && outputs.size() == layers_.outputs.size(), kWhere, taps.size(), " taps and ",
+            outputs.size(), " results for a head of 1 and ", layers_.outputs.size());
+  const TensorView<const float> tokens = taps.front();
+  const std::size_t width = tokens.num_columns(), boxes = num_boxes(grid);
+  BoxMaps& maps = memory.boxes;
+  memory.lay_out([&](Arena::Taker& arena) {
+    maps.tokens = arena.take<float>({tokens.dim(0), width});
+    for (TensorView<float>& hidden : maps.hidden) hidden = arena.take<float>({boxes, width});
+    maps.scratch = take_scratch(arena, threads, layers_.outputs);
+  });
+  const TensorView<float> rows = input_rows(tokens, grid, threads, maps);
   // the boxes as pixels of a map: rows of the grid, or one row
   const MapSize size =
       config_.tokens == BoxTokens::patches ? MapSize{grid.rows, grid.columns} : MapSize{1, boxes};

@@ -9,8 +9,7 @@
 #include "vit/dense_config.h"
 #include "vit/layers/convolution.h"
 #include "vit/layers/layer_norm.h"
-#include "vit/position/config.h"
-#include "vit/rings/dense/dense_memory.h"
+#include "vit/rings/dense/branch_head.h"
 
 namespace vit::internal {
 
@@ -20,19 +19,21 @@ struct BoxLayers {
   std::vector<std::vector<Convolution>> outputs{};  // 1x1 layers of each output, in their order
 };
 
-class BoxHead {
+class BoxHead final : public BranchHead {
  public:
   BoxHead(const DenseBranch& branch, BoxLayers layers, std::size_t num_prefix, std::size_t num_registers);
 
   /// (1, N, numbers of a box).
-  Shape output_shape(std::size_t output, GridSize grid) const;
+  Shape output_shape(std::size_t output, GridSize grid) const override;
 
-  /// Tokens (T, C) of the tap -> outputs (1, N, numbers), boxes as center, width and height from 0 to 1.
-  void forward(TensorView<const float> tokens, GridSize grid, std::span<const TensorView<float>> outputs,
-               int threads, DenseMemory& memory) const;
+  /// Boxes as center, width and height from 0 to 1.
+  void forward(std::span<const TensorView<const float>> taps, GridSize grid,
+               std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const override;
 
  private:
   std::size_t num_boxes(GridSize grid) const;
+  TensorView<float> input_rows(TensorView<const float> tokens, GridSize grid, int threads,
+                               const BoxMaps& maps) const;
   void finish_boxes(GridSize grid, TensorView<float> boxes) const;
 
   BoxConfig config_;

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "vit/base/check.h"
+#include "vit/rings/dense/box_head.h"
+#include "vit/rings/dense/dpt_head.h"
+#include "vit/rings/dense/heatmap_head.h"
+#include "vit/rings/dense/linear_map_head.h"
+#include "vit/rings/dense/mask_head.h"
 
 namespace vit::internal {
 namespace {
@@ -31,24 +37,32 @@ class HeadBuilder {
         kernels_(kernels),
         products_(products_of(kernels, precision)) {}
 
-  DenseHead::Branch build(const DenseBranch& branch) {
+  std::unique_ptr<const BranchHead> build(const DenseBranch& branch) {
     prefix_ = branch.name.empty() ? "" : branch.name + ".";
-    if (const auto* dpt = std::get_if<DptConfig>(&branch.layers))
-      return DptHead(*dpt, dpt_layers(*dpt, branch), backbone_.patch.size, backbone_.num_prefix_tokens(),
-                     kernels_);
-    if (const auto* masks = std::get_if<MaskConfig>(&branch.layers))
-      return MaskHead(*masks, mask_layers(*masks, branch), backbone_.num_prefix_tokens(), kernels_);
-    if (const auto* heatmaps = std::get_if<HeatmapConfig>(&branch.layers))
-      return HeatmapHead(*heatmaps, heatmap_layers(*heatmaps, branch), backbone_.num_prefix_tokens(),
-                         kernels_);
-    if (const auto* boxes = std::get_if<BoxConfig>(&branch.layers))
-      return BoxHead(branch, box_layers(*boxes, branch), backbone_.num_prefix_tokens(),
-                     backbone_.tokens.num_registers);
-    const auto& linear = std::get<LinearMapConfig>(branch.layers);
-    return LinearMapHead(linear, linear_layers(linear, branch), backbone_.num_prefix_tokens(), kernels_);
+    return std::visit([&](const auto& layers) { return head(layers, branch); }, branch.layers);
   }
 
  private:
+  std::unique_ptr<const BranchHead> head(const DptConfig& c, const DenseBranch& branch) const {
+    return std::make_unique<DptHead>(c, dpt_layers(c, branch), backbone_.patch.size,
+                                     backbone_.num_prefix_tokens(), kernels_);
+  }
+  std::unique_ptr<const BranchHead> head(const LinearMapConfig& c, const DenseBranch& branch) const {
+    return std::make_unique<LinearMapHead>(c, linear_layers(c, branch), backbone_.num_prefix_tokens(),
+                                           kernels_);
+  }
+  std::unique_ptr<const BranchHead> head(const MaskConfig& c, const DenseBranch& branch) const {
+    return std::make_unique<MaskHead>(c, mask_layers(c, branch), backbone_.num_prefix_tokens(), kernels_);
+  }
+  std::unique_ptr<const BranchHead> head(const HeatmapConfig& c, const DenseBranch& branch) const {
+    return std::make_unique<HeatmapHead>(c, heatmap_layers(c, branch), backbone_.num_prefix_tokens(),
+                                         kernels_);
+  }
+  std::unique_ptr<const BranchHead> head(const BoxConfig& c, const DenseBranch& branch) const {
+    return std::make_unique<BoxHead>(branch, box_layers(c, branch), backbone_.num_prefix_tokens(),
+                                     backbone_.tokens.num_registers);
+  }
+
   /// Of pixels, before the last layer of a result: as in the blocks, but for int8.
   static const kernels::LinearKernels& products_of(const kernels::KernelTable& kernels, Precision precision) {
     const kernels::Arithmetic& arithmetic = arithmetic_of(kernels, precision);
@@ -292,7 +306,7 @@ DenseHead build_dense_head(const DenseConfig& config, const DenseWeights& weight
                            const ModelConfig& backbone, const kernels::KernelTable& kernels,
                            Precision precision) {
   HeadBuilder builder(weights, backbone, kernels, precision);
-  std::vector<DenseHead::Branch> branches;
+  std::vector<std::unique_ptr<const BranchHead>> branches;
   for (const DenseBranch& branch : config.branches) branches.push_back(builder.build(branch));
   return {config, std::move(branches)};
 }

@@ -1,31 +1,26 @@
 // DenseHead: the branches of a dense head, each from the tokens of its taps to its maps.
 #pragma once
 
+#include <memory>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "vit/dense_config.h"
-#include "vit/rings/dense/box_head.h"
-#include "vit/rings/dense/dpt_head.h"
-#include "vit/rings/dense/heatmap_head.h"
-#include "vit/rings/dense/linear_map_head.h"
+#include "vit/rings/dense/branch_head.h"
 #include "vit/rings/dense/mask_head.h"
 
 namespace vit::internal {
 
 class DenseHead {
  public:
-  using Branch = std::variant<DptHead, LinearMapHead, MaskHead, HeatmapHead, BoxHead>;
-
   /// `branches` as those of `config`.
-  DenseHead(DenseConfig config, std::vector<Branch> branches);
+  DenseHead(DenseConfig config, std::vector<std::unique_ptr<const BranchHead>> branches);
 
   const DenseConfig& config() const noexcept { return config_; }
   /// The blocks whose tokens are read, each once, in order.
   std::span<const std::size_t> taps() const noexcept { return taps_; }
   std::size_t num_outputs() const noexcept { return places_.size(); }
-  /// The branch that gives masks, or null.
+  /// The branch that outputs masks of queries, or null.
   const MaskHead* mask_head() const noexcept;
 
   /// (planes, height, width) of an output for images of this grid.
@@ -41,7 +36,7 @@ class DenseHead {
   };
 
   DenseConfig config_;
-  std::vector<Branch> branches_;
+  std::vector<std::unique_ptr<const BranchHead>> branches_;
   std::vector<std::size_t> taps_;
   std::vector<Place> places_;
 };

@@ -1,11 +1,13 @@
 // DenseMemory: intermediate results of dense heads, one image at a time.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <vector>
 
 #include "vit/base/arena.h"
+#include "vit/base/parallel.h"
 #include "vit/layers/map.h"
 #include "vit/layers/resize_map.h"
 
@@ -81,6 +83,27 @@ struct HeatmapMaps {
   FeatureMap result;          // (size, K)
   TensorView<float> scratch;  // (threads, of a convolution)
 };
+
+/// Floats that a thread needs for any one of these layers: convolutions, optional ones, or ranges of them.
+template <class Layer>
+std::size_t largest_scratch(const Layer& layer) {
+  if constexpr (requires { layer.scratch_floats(); }) {
+    return layer.scratch_floats();
+  } else if constexpr (requires { layer.has_value(); }) {
+    return layer ? largest_scratch(*layer) : 0;
+  } else {
+    std::size_t floats = 0;
+    for (const auto& one : layer) floats = std::max(floats, largest_scratch(one));
+    return floats;
+  }
+}
+
+/// Scratch memory of all threads, (threads, floats), for any one of these layers.
+template <class... Layers>
+TensorView<float> take_scratch(Arena::Taker& arena, int threads, const Layers&... layers) {
+  return arena.take<float>({static_cast<std::size_t>(resolve_threads(threads)),
+                            std::max({std::size_t{1}, largest_scratch(layers)...})});
+}
 
 /// Memory of one head at a time: a block of its own, or one that nothing else uses meanwhile.
 class DenseMemory {

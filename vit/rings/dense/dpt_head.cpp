@@ -65,6 +65,11 @@ MapSize DptHead::output_size(GridSize grid) const {
   return {grid.rows * patch_size_, grid.columns * patch_size_};
 }
 
+Shape DptHead::output_shape(std::size_t output, GridSize grid) const {
+  const MapSize size = output_size(grid);
+  return {layers_.outputs[output].finish.num_planes(), size.height, size.width};
+}
+
 /// Sizes and tables of the fusion layers.
 void DptHead::plan_fusions(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const {
   const std::size_t count = layers_.fusions.size(), features = config_.features;
@@ -141,32 +146,6 @@ void DptHead::take_results(Arena::Taker& arena, GridSize grid, std::size_t threa
   maps.strip_out = arena.take<float>({threads, strip_floats(rows, out.width, last)});
 }
 
-/// Of a thread, for any convolution of this head.
-std::size_t DptHead::scratch_floats() const {
-  std::size_t floats = 0;
-  const auto use = [&](const auto& convolution) {
-    if (convolution) floats = std::max(floats, convolution->scratch_floats());
-  };
-  for (const DptTap& tap : layers_.taps) {
-    use(tap.readout);
-    use(&tap.projection);
-    use(tap.enlarge);
-    use(tap.reduce);
-    use(&tap.neck);
-  }
-  for (const DptFusion& fusion : layers_.fusions) {
-    use(&fusion.unit.conv1);  // all of a unit have F channels
-    use(&fusion.projection);
-  }
-  use(layers_.extra);
-  use(layers_.narrow);
-  for (const DptOutput& output : layers_.outputs) {
-    use(output.hidden);
-    use(&output.last);
-  }
-  return floats;
-}
-
 void DptHead::lay_out(GridSize grid, int num_threads, DenseMemory& memory) const {
   const auto threads = static_cast<std::size_t>(resolve_threads(num_threads));
   const std::size_t width = layers_.taps.front().projection.in_channels();
@@ -175,7 +154,8 @@ void DptHead::lay_out(GridSize grid, int num_threads, DenseMemory& memory) const
     DptMaps& maps = memory.dpt;
     maps.taps.resize(layers_.taps.size());
     plan_fusions(arena, grid, threads, maps);
-    maps.scratch = arena.take<float>({threads, std::max<std::size_t>(scratch_floats(), 1)});
+    maps.scratch = take_scratch(arena, num_threads, layers_.taps, layers_.fusions, layers_.extra,
+                                layers_.narrow, layers_.outputs);
     std::size_t largest = 0;
     for (const FusionMaps& fusion : maps.fusions)
       largest = std::max(largest, FeatureMap::num_floats(fusion.size, config_.features));

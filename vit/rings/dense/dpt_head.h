@@ -8,6 +8,7 @@
 //   tap 0   h x w  -> 4h x 4w ---> fuse --> 8h x 8w -> last layers -> result
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,8 +16,7 @@
 #include "vit/dense_config.h"
 #include "vit/layers/convolution.h"
 #include "vit/layers/layer_norm.h"
-#include "vit/position/config.h"
-#include "vit/rings/dense/dense_memory.h"
+#include "vit/rings/dense/branch_head.h"
 #include "vit/rings/dense/map_finish.h"
 
 namespace vit::internal {
@@ -30,6 +30,11 @@ struct DptFusion {
   std::optional<ResidualUnit> lateral;  // on the map that is added; the deepest has none
   ResidualUnit unit;
   Convolution projection;  // 1x1
+
+  // all of a unit have F channels
+  std::size_t scratch_floats() const {
+    return std::max(largest_scratch(unit.conv1), largest_scratch(projection));
+  }
 };
 
 struct DptTap {
@@ -40,6 +45,11 @@ struct DptTap {
   std::optional<TransposedConvolution> enlarge{};
   std::optional<Convolution> reduce{};  // 3x3 with stride 2
   Convolution neck;                     // 3x3, c_K -> F
+
+  std::size_t scratch_floats() const {
+    return std::max({largest_scratch(readout), largest_scratch(projection), largest_scratch(enlarge),
+                     largest_scratch(reduce), largest_scratch(neck)});
+  }
 };
 
 /// The layers of one result.
@@ -47,6 +57,8 @@ struct DptOutput {
   std::optional<Convolution> hidden;  // 3x3 or none
   Convolution last;                   // 1x1
   MapFinisher finish;
+
+  std::size_t scratch_floats() const { return std::max(largest_scratch(hidden), largest_scratch(last)); }
 };
 
 struct DptLayers {
@@ -58,26 +70,23 @@ struct DptLayers {
   std::vector<DptOutput> outputs{};
 };
 
-class DptHead {
+class DptHead final : public BranchHead {
  public:
   DptHead(DptConfig config, DptLayers layers, std::size_t patch_size, std::size_t num_prefix,
           const kernels::KernelTable& kernels);
 
-  /// Of the results for images of this grid.
-  MapSize output_size(GridSize grid) const;
-
-  /// Tokens (T, C) of each tap -> outputs (planes, height, width). The bits depend on nothing else. Warm
-  /// calls of one grid allocate nothing.
+  Shape output_shape(std::size_t output, GridSize grid) const override;
   void forward(std::span<const TensorView<const float>> taps, GridSize grid,
-               std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const;
+               std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const override;
 
  private:
+  /// Of the results for images of this grid.
+  MapSize output_size(GridSize grid) const;
   void lay_out(GridSize grid, int threads, DenseMemory& memory) const;
   void plan_fusions(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const;
   void take_fusions(Arena::Taker& arena, std::size_t first, DptMaps& maps) const;
   void take_taps(Arena::Taker& arena, GridSize grid, std::size_t first, DptMaps& maps) const;
   void take_results(Arena::Taker& arena, GridSize grid, std::size_t threads, DptMaps& maps) const;
-  std::size_t scratch_floats() const;
   MapSize tap_size(std::size_t tap, GridSize grid) const;
   MapSize fused_size(GridSize grid) const;
   void run_tap(std::size_t index, TensorView<const float> tokens, const FeatureMap& out, int threads,

@@ -51,7 +51,7 @@ Shape HeatmapHead::output_shape(std::size_t, GridSize grid) const {
   return {layers_.last.out_channels(), grid.rows * enlarged(), grid.columns * enlarged()};
 }
 
-void HeatmapHead::lay_out(TensorView<const float> tokens, MapSize patches, std::size_t threads,
+void HeatmapHead::lay_out(TensorView<const float> tokens, MapSize patches, int threads,
                           DenseMemory& memory) const {
   const std::size_t width = tokens.num_columns();
   const MapSize doubled{patches.height * 2, patches.width * 2};
@@ -60,7 +60,8 @@ void HeatmapHead::lay_out(TensorView<const float> tokens, MapSize patches, std::
   memory.lay_out([&](Arena::Taker& arena) {
     maps.tokens = arena.take<float>({tokens.dim(0), width});
     if (config_.decoder == HeatmapDecoder::simple) {
-      maps.enlarge = MapResize::take(arena, patches, result, width, threads);
+      maps.enlarge =
+          MapResize::take(arena, patches, result, width, static_cast<std::size_t>(resolve_threads(threads)));
       maps.enlarged = FeatureMap::take(arena, result, width);
     } else {
       maps.products[0] = FeatureMap::take(arena, patches, 16 * config_.channels);
@@ -68,18 +69,20 @@ void HeatmapHead::lay_out(TensorView<const float> tokens, MapSize patches, std::
       maps.products[1] = FeatureMap::take(arena, doubled, 16 * config_.channels);
       maps.enlarged = FeatureMap::take(arena, result, config_.channels);
     }
-    std::size_t scratch = std::max<std::size_t>(layers_.last.scratch_floats(), 1);
-    for (const DoublingConvolution& doubling : layers_.doublings)
-      scratch = std::max(scratch, doubling.products.scratch_floats());
-    maps.scratch = arena.take<float>({threads, scratch});
+    maps.scratch = take_scratch(arena, threads, layers_.last, layers_.doublings);
     maps.result = FeatureMap::take(arena, result, layers_.last.out_channels());
   });
 }
 
-void HeatmapHead::forward(TensorView<const float> tokens, GridSize grid, TensorView<float> output,
-                          int num_threads, DenseMemory& memory) const {
+void HeatmapHead::forward(std::span<const TensorView<const float>> taps, GridSize grid,
+                          std::span<const TensorView<float>> outputs, int num_threads,
+                          DenseMemory& memory) const {
+  VIT_CHECK(taps.size() == 1 && outputs.size() == 1, (Where{"HeatmapHead", ErrorKind::mismatch}), taps.size(),
+            " taps and ", outputs.size(), " results for a head of 1 and 1");
+  const TensorView<const float> tokens = taps.front();
+  const TensorView<float> output = outputs.front();
   const MapSize patches{grid.rows, grid.columns};
-  lay_out(tokens, patches, static_cast<std::size_t>(resolve_threads(num_threads)), memory);
+  lay_out(tokens, patches, num_threads, memory);
   const HeatmapMaps& maps = memory.heatmaps;
   if (layers_.norm) {
     layers_.norm->forward(tokens, maps.tokens, num_threads);

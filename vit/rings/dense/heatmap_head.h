@@ -8,8 +8,7 @@
 #include "vit/dense_config.h"
 #include "vit/layers/convolution.h"
 #include "vit/layers/layer_norm.h"
-#include "vit/position/config.h"
-#include "vit/rings/dense/dense_memory.h"
+#include "vit/rings/dense/branch_head.h"
 
 namespace vit::internal {
 
@@ -18,6 +17,8 @@ namespace vit::internal {
 struct DoublingConvolution {
   Convolution products;  // 1x1, from C to (4, 4, O): what a pixel adds to those around it
   Tensor<float> bias;    // (O)
+
+  std::size_t scratch_floats() const noexcept { return products.scratch_floats(); }
 };
 
 struct HeatmapLayers {
@@ -26,22 +27,20 @@ struct HeatmapLayers {
   Convolution last;                              // 3x3 of the simple one, 1x1 of the classic one
 };
 
-class HeatmapHead {
+class HeatmapHead final : public BranchHead {
  public:
   HeatmapHead(HeatmapConfig config, HeatmapLayers layers, std::size_t num_prefix,
               const kernels::KernelTable& kernels);
 
   /// (K, height, width).
-  Shape output_shape(std::size_t output, GridSize grid) const;
+  Shape output_shape(std::size_t output, GridSize grid) const override;
 
-  /// Tokens (T, C) of the tap -> output (K, height, width).
-  void forward(TensorView<const float> tokens, GridSize grid, TensorView<float> output, int threads,
-               DenseMemory& memory) const;
+  void forward(std::span<const TensorView<const float>> taps, GridSize grid,
+               std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const override;
 
  private:
   std::size_t enlarged() const noexcept;
-  void lay_out(TensorView<const float> tokens, MapSize patches, std::size_t threads,
-               DenseMemory& memory) const;
+  void lay_out(TensorView<const float> tokens, MapSize patches, int threads, DenseMemory& memory) const;
 
   HeatmapConfig config_;
   HeatmapLayers layers_;

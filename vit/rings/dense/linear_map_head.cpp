@@ -36,19 +36,22 @@ void LinearMapHead::add_tap(const LinearMapTap& tap, TensorView<const float> tok
 }
 
 void LinearMapHead::forward(std::span<const TensorView<const float>> taps, GridSize grid,
-                            TensorView<float> output, int num_threads, DenseMemory& memory) const {
-  VIT_CHECK(taps.size() == layers_.taps.size(), (Where{"LinearMapHead", ErrorKind::mismatch}), taps.size(),
-            " taps for a head of ", layers_.taps.size());
+                            std::span<const TensorView<float>> outputs, int num_threads,
+                            DenseMemory& memory) const {
+  VIT_CHECK(taps.size() == layers_.taps.size() && outputs.size() == 1,
+            (Where{"LinearMapHead", ErrorKind::mismatch}), taps.size(), " taps and ", outputs.size(),
+            " results for a head of ", layers_.taps.size(), " and 1");
   const auto threads = static_cast<std::size_t>(resolve_threads(num_threads));
-  const std::size_t outputs = layers_.bias.num_elements();
-  const MapSize size = output_size(grid), patches{grid.rows, grid.columns};
+  const TensorView<float> output = outputs.front();
+  const std::size_t channels = layers_.bias.num_elements();
+  const MapSize size{output.dim(1), output.dim(2)}, patches{grid.rows, grid.columns};
   LinearMaps& maps = memory.linear;
   memory.lay_out([&](Arena::Taker& arena) {
     maps.tokens = arena.take<float>({taps.front().dim(0), taps.front().dim(1)});
-    maps.bias = arena.take<float>({outputs});
-    maps.scores = FeatureMap::take(arena, patches, outputs);
-    maps.enlarge = MapResize::take(arena, patches, size, outputs, threads);
-    maps.row = arena.take<float>({threads, round_up(checked_mul(size.width, outputs, "LinearMapHead"), 16)});
+    maps.bias = arena.take<float>({channels});
+    maps.scores = FeatureMap::take(arena, patches, channels);
+    maps.enlarge = MapResize::take(arena, patches, size, channels, threads);
+    maps.row = arena.take<float>({threads, round_up(checked_mul(size.width, channels, "LinearMapHead"), 16)});
   });
   for (std::size_t k = 0; k < taps.size(); ++k) add_tap(layers_.taps[k], taps[k], k == 0, num_threads, maps);
   maps.enlarge.fill(patches, Alignment::edges);

@@ -10,8 +10,7 @@
 #include "vit/dense_config.h"
 #include "vit/layers/convolution.h"
 #include "vit/layers/layer_norm.h"
-#include "vit/position/config.h"
-#include "vit/rings/dense/dense_memory.h"
+#include "vit/rings/dense/branch_head.h"
 #include "vit/rings/dense/map_finish.h"
 
 namespace vit::internal {
@@ -28,19 +27,16 @@ struct LinearMapLayers {
   MapFinisher finish;
 };
 
-class LinearMapHead {
+class LinearMapHead final : public BranchHead {
  public:
   LinearMapHead(LinearMapConfig config, LinearMapLayers layers, std::size_t num_prefix,
                 const kernels::KernelTable& kernels);
 
-  /// Of the result for images of this grid.
-  MapSize output_size(GridSize grid) const {
-    return {grid.rows * config_.enlarged, grid.columns * config_.enlarged};
+  Shape output_shape(std::size_t /*output*/, GridSize grid) const override {
+    return {layers_.finish.num_planes(), grid.rows * config_.enlarged, grid.columns * config_.enlarged};
   }
-
-  /// Tokens (T, C) of each tap -> output (planes, height, width).
-  void forward(std::span<const TensorView<const float>> taps, GridSize grid, TensorView<float> output,
-               int threads, DenseMemory& memory) const;
+  void forward(std::span<const TensorView<const float>> taps, GridSize grid,
+               std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const override;
 
  private:
   void add_tap(const LinearMapTap& tap, TensorView<const float> tokens, bool first, int threads,

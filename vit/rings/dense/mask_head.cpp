@@ -51,11 +51,7 @@ void MaskHead::lay_out(TensorView<const float> tokens, GridSize grid, int thread
         arena.take<std::byte>({linear_->packed_bytes(round_up(queries, linear_->panel_columns), width)});
     maps.rows = arena.take<float>({static_cast<std::size_t>(resolve_threads(threads)),
                                    round_up(checked_mul(result.width, queries, kWhere), 16)});
-    std::size_t scratch = 1;
-    for (const Convolution& layer : layers_.mlp) scratch = std::max(scratch, layer.scratch_floats());
-    for (const MapDoubling& layers : layers_.doublings)
-      scratch = std::max(scratch, layers.up.scratch_floats());
-    maps.scratch = arena.take<float>({maps.rows.dim(0), scratch});
+    maps.scratch = take_scratch(arena, threads, layers_.mlp, layers_.doublings);
   });
 }
 
@@ -103,7 +99,14 @@ void MaskHead::multiply(const FeatureMap& queries, const FeatureMap& map, Tensor
   });
 }
 
-void MaskHead::forward(TensorView<const float> tokens, GridSize grid, TensorView<float> masks,
+void MaskHead::forward(std::span<const TensorView<const float>> taps, GridSize grid,
+                       std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const {
+  VIT_CHECK(taps.size() == 1 && outputs.size() == 2, kWhere, taps.size(), " taps and ", outputs.size(),
+            " results for a head of 1 and 2");
+  compute(taps.front(), grid, outputs[0], outputs[1], threads, memory);
+}
+
+void MaskHead::compute(TensorView<const float> tokens, GridSize grid, TensorView<float> masks,
                        TensorView<float> classes, int threads, DenseMemory& memory) const {
   const std::size_t patches = grid.rows * grid.columns, queries = num_queries();
   VIT_CHECK(tokens.num_rows() == queries + num_prefix_ + patches, kWhere, tokens.num_rows(), " tokens for ",

@@ -13,8 +13,7 @@
 #include "vit/dense_config.h"
 #include "vit/layers/convolution.h"
 #include "vit/layers/layer_norm.h"
-#include "vit/position/config.h"
-#include "vit/rings/dense/dense_memory.h"
+#include "vit/rings/dense/branch_head.h"
 
 namespace vit::internal {
 
@@ -23,6 +22,8 @@ struct MapDoubling {
   TransposedConvolution up;
   DepthwiseConvolution smooth;
   LayerNorm norm;  // of each pixel
+
+  std::size_t scratch_floats() const noexcept { return up.scratch_floats(); }
 };
 
 struct MaskLayers {
@@ -32,7 +33,7 @@ struct MaskLayers {
   std::vector<MapDoubling> doublings{};
 };
 
-class MaskHead {
+class MaskHead final : public BranchHead {
  public:
   /// `num_prefix`: tokens between queries and patches.
   MaskHead(MaskConfig config, MaskLayers layers, std::size_t num_prefix, const kernels::KernelTable& kernels);
@@ -43,11 +44,13 @@ class MaskHead {
     return {grid.rows << config_.doublings, grid.columns << config_.doublings};
   }
   /// (Q, U) of output 0, the masks, and (1, Q, classes + 1) of output 1.
-  Shape output_shape(std::size_t output, GridSize grid) const;
+  Shape output_shape(std::size_t output, GridSize grid) const override;
 
+  void forward(std::span<const TensorView<const float>> taps, GridSize grid,
+               std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const override;
   /// Tokens (T, C), before the norm -> masks (Q, height, width) and classes (1, Q, classes + 1), which may be
   /// empty. Warm calls of one grid allocate nothing.
-  void forward(TensorView<const float> tokens, GridSize grid, TensorView<float> masks,
+  void compute(TensorView<const float> tokens, GridSize grid, TensorView<float> masks,
                TensorView<float> classes, int threads, DenseMemory& memory) const;
 
  private:

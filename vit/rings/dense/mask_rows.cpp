@@ -2,18 +2,17 @@
 
 #include <algorithm>
 
+#include "vit/base/bilinear.h"
 #include "vit/rings/dense/windows.h"
 
 namespace vit::internal {
 
 Lerp::Lerp(std::size_t in, std::size_t out, std::size_t count) {
-  const float scale = static_cast<float>(in) / static_cast<float>(out);
   for (std::size_t i = 0; i < count; ++i) {
-    const float at = std::max(scale * (static_cast<float>(i) + 0.5f) - 0.5f, 0.0f);
-    const std::size_t low = std::min(static_cast<std::size_t>(at), in - 1);
-    first.push_back(static_cast<std::uint32_t>(low));
-    second.push_back(static_cast<std::uint32_t>(std::min(low + 1, in - 1)));
-    t.push_back(at - static_cast<float>(low));
+    const BilinearSource source = bilinear_source(i, out, in);
+    first.push_back(static_cast<std::uint32_t>(source.first));
+    second.push_back(static_cast<std::uint32_t>(source.second));
+    t.push_back(source.t);
   }
 }
 

@@ -1,0 +1,98 @@
+// What a VisionTransformer takes and needs: input sizes, the sequences of its blocks, working memory.
+#include <algorithm>
+#include <span>
+
+#include "vit/base/check.h"
+#include "vit/config/output_table.h"
+#include "vit/patch/patchify.h"
+#include "vit/towers/vision_transformer.h"
+
+namespace vit::internal {
+namespace {
+
+constexpr Where kWhere{"VisionTransformer", ErrorKind::argument};
+
+}  // namespace
+
+GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) const {
+  const ModelConfig& c = config_;
+  if (num_windows(height, width) > 1) return c.native_grid();
+  VIT_CHECK(!c.image.fixed_size || (height == c.image.height && width == c.image.width), kWhere,
+            "this model takes images of ", c.image.height, " x ", c.image.width,
+            " (height x width) only, got ", height, " x ", width,
+            "; if it was trained at another size, give overrides[\"img_size\"] = \"HxW\"");
+  const GridSize grid = patch_grid(height, width, c.patch.size);
+  const bool is_whole = height % c.patch.size == 0 && width % c.patch.size == 0;
+  const bool is_native = height == c.image.height && width == c.image.width;
+  VIT_CHECK(is_whole || is_native || c.patch.drops_remainder, kWhere, "an input of ", height, " x ", width,
+            " (height x width) is not a multiple of the patch size ", c.patch.size, " x ", c.patch.size, "; ",
+            c.library.empty() ? "the model's library" : c.library,
+            " refuses such sizes; with the input size \"native\" it becomes ", grid.rows * c.patch.size,
+            " x ", grid.columns * c.patch.size);
+  if (c.merger.size != 0) Merger::cells_of(c.merger, grid);
+  return grid;
+}
+
+std::size_t VisionTransformer::steps_for(std::size_t num_planes) const {
+  const ModelConfig& c = config_;
+  if (num_planes == c.image.num_channels) return 1;
+  const std::size_t pictures = num_planes / c.image.num_channels;
+  VIT_CHECK(c.image.stack != StackRule::none && pictures * c.image.num_channels == num_planes, kWhere,
+            "this model takes ", c.image.num_channels, " planes",
+            c.image.stack == StackRule::none ? "" : " for each image", ", got ", num_planes);
+  VIT_CHECK(pictures != 0 && pictures % c.patch.frames == 0, kWhere, "a clip of ", pictures,
+            " frames, which must be a multiple of the ", c.patch.frames, " of a patch");
+  return pictures / c.patch.frames;
+}
+
+std::size_t VisionTransformer::num_leading_tokens(const Request& request) const {
+  const bool needs_all = needs_all_tokens(request) || (request.has(Output::projected) && layers_.joint_head);
+  return needs_all ? 0 : layers_.head.num_leading_tokens();
+}
+
+/// The sequences of each block: windows of the images, or images; none where all are images.
+std::span<const Sequences> VisionTransformer::sequences_of_blocks(const ImagePass& images,
+                                                                  const Sequences& whole) const {
+  const position::WindowOrder* const order = images.position.windows();
+  if (order == nullptr) return {};
+  WindowSequences& memory = images.lane->windows;
+  memory.starts.assign(1, 0);
+  for (std::size_t image = 0; image < images.count(); ++image) {
+    for (std::size_t i = 1; i < order->starts.size(); ++i)
+      memory.starts.push_back(image * order->patches.size() + order->starts[i]);
+  }
+  memory.of_blocks.assign(config_.encoder.depth, Sequences(std::span<const std::size_t>(memory.starts)));
+  for (const std::size_t block : config_.attention.windows.global_blocks) memory.of_blocks[block] = whole;
+  return memory.of_blocks;
+}
+
+ActivationShape VisionTransformer::activation_shape(const ImagePass& images, int threads) const {
+  const std::size_t num_images = images.count(), num_patches = images.num_patches();
+  const std::size_t planes = images.pixels.dim(1) / images.position.num_steps();
+  const bool has_pool = layers_.head.has_attention_pool();
+  const bool has_cells = config_.merger.size != 0;
+  std::size_t num_cells = 0;
+  if (has_cells) {
+    const GridSize cells = Merger::cells_of(config_.merger, images.position.grid());
+    num_cells = Merger::cells_at_once(num_images * cells.rows * cells.columns);
+  }
+  return {.num_images = num_images,
+          .num_patches = num_patches,
+          .patch_dim = planes * config_.patch.size * config_.patch.size,
+          .num_tokens = config_.num_prefix_after(config_.encoder.depth - 1) + num_patches,
+          .num_leading = num_leading_tokens(images.request),
+          .embed_dim = config_.embed_dim,
+          .attention_dim = config_.attention_dim(),
+          .num_heads = config_.attention.num_heads,
+          .num_pool_heads = has_pool ? config_.head.attention_pool.num_heads : 0,
+          .pooled_dim = config_.pooled_dim(),
+          .hidden_dim = std::max({config_.mlp.dim, has_pool ? config_.head.attention_pool.mlp_dim : 0,
+                                  config_.head.joint.mlp_dim}),
+          .clips = config_.encoder.clipped || config_.mlp.limit != 0,
+          .is_parallel = config_.encoder.parallel,
+          .num_cells = num_cells,
+          .cell_dim = has_cells ? Merger::widest(config_.merger, config_.embed_dim) : 0,
+          .threads = threads};
+}
+
+}  // namespace vit::internal
