@@ -5,7 +5,7 @@
 
 #include "vit/image/preprocess.h"
 #include "vit/kernels/kernels.h"
-#include "vit/rings/dense/dense_builder.h"
+#include "vit/towers/map_head.h"
 #include "vit/towers/vision_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
@@ -43,8 +43,8 @@ VisionTransformer transformer_of(const Checkpoint<ModelConfig>& checkpoint, cons
   const kernels::KernelTable& table = table_for(options);
   VisionTransformer out{checkpoint.config, checkpoint.weights, table, options.precision};
   if (checkpoint.dense)
-    out.set_dense(build_dense_head(checkpoint.dense->config, checkpoint.dense->weights, checkpoint.config,
-                                   table, options.precision));
+    out.set_dense(build_map_head(checkpoint.dense->config, checkpoint.dense->weights, checkpoint.config,
+                                 table, options.precision));
   return out;
 }
 
@@ -98,7 +98,7 @@ Precision Model::precision() const noexcept {
 }
 
 const DenseConfig* Model::dense_config() const noexcept {
-  const DenseHead* const head = parts_->transformer.dense();
+  const MapHead* const head = parts_->transformer.dense();
   return head != nullptr ? &head->config() : nullptr;
 }
 

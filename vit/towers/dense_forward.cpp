@@ -4,7 +4,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
-#include "vit/rings/dense/windows.h"
+#include "vit/towers/image_windows.h"
 #include "vit/towers/vision_transformer.h"
 
 namespace vit::internal {
@@ -52,14 +52,15 @@ TensorView<const float> cut(TensorView<const float> pixels, std::size_t count, s
 
 std::size_t VisionTransformer::num_windows(std::size_t height, std::size_t width) const {
   const std::size_t edge = config_.image.height;
-  const bool has_masks = dense_ && dense_->mask_head() != nullptr;
+  const bool has_masks = dense_ != nullptr && dense_->has_masks();
   if (!has_masks || edge != config_.image.width || std::min(height, width) != edge) return 1;
   return window_count(std::max(height, width), edge);
 }
 
 void VisionTransformer::forward_maps(TensorView<const float> pixels, const Request& request, int threads,
                                      ForwardMemory& memory, Outputs& outputs) const {
-  VIT_CHECK(dense_, kWhere, "maps (depth, normals, classes) requested from a model without a dense head");
+  VIT_CHECK(dense_, kWhere, "maps (depth, normals, classes) requested from a model without a dense head",
+            kWithoutHeads);
   VIT_CHECK(pixels.rank() == 4, kWhere, "pixels must have shape (B, 3, H, W), got ",
             pixels.shape().to_string());
   ForwardMemory::Dense& dense = memory.dense;
@@ -96,6 +97,7 @@ void VisionTransformer::forward_dense(std::size_t num_images, int threads, Forwa
     Tensor<float>& map = maps.tensors[o];
     if (map.empty() || !(map.shape() == all)) map = Tensor<float>(all);
   }
+  if (!dense.maps) dense.maps = dense_->make_memory();
   memory.lend_to_dense();
   for (std::size_t image = 0; image < num_images; ++image) {
     dense.tokens.clear();
@@ -103,7 +105,7 @@ void VisionTransformer::forward_dense(std::size_t num_images, int threads, Forwa
     for (const std::size_t tap : dense_->taps())
       dense.tokens.push_back(std::as_const(outputs)[{Output::block, tap}][image]);
     for (Tensor<float>& map : maps.tensors) dense.outputs.push_back(map.view()[image]);
-    dense_->forward(dense.tokens, outputs.grid(), dense.outputs, threads, dense.maps);
+    dense_->forward(dense.tokens, outputs.grid(), dense.outputs, threads, *dense.maps);
   }
 }
 

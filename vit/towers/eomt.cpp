@@ -31,15 +31,17 @@ void QueryMasks::before(std::size_t layer, TensorView<float> x, AttentionInput& 
 }
 
 void QueryMasks::compute(TensorView<const float> x) {
-  VIT_CHECK(head_ != nullptr, "QueryMasks", "blocks with masks, but no head that outputs them");
-  const std::size_t queries = head_->num_queries(), patches = grid_.rows * grid_.columns;
+  VIT_CHECK(head_ != nullptr && head_->has_masks(), "QueryMasks",
+            "blocks with masks, but no head that outputs them", kWithoutHeads);
+  const Shape shape = head_->mask_shape(grid_);
+  const std::size_t queries = shape[0], patches = grid_.rows * grid_.columns;
   const std::size_t tokens = x.num_rows() / num_images_;
-  const Shape shape = head_->output_shape(0, grid_);
+  if (!memory_.maps) memory_.maps = head_->make_memory();
   if (memory_.masks.empty() || !(memory_.masks.shape() == shape)) memory_.masks = Tensor<float>(shape);
   memory_.hidden.resize(num_images_ * queries * patches);
   for (std::size_t image = 0; image < num_images_; ++image) {
-    head_->compute({x.row(image * tokens), Shape{tokens, x.num_columns()}}, grid_, memory_.masks, {},
-                   threads_, memory_.maps);
+    head_->compute_masks({x.row(image * tokens), Shape{tokens, x.num_columns()}}, grid_, memory_.masks,
+                         threads_, *memory_.maps);
     for (std::size_t q = 0; q < queries; ++q)
       hide_patches(memory_.masks.view()[q], memory_.hidden.data() + (image * queries + q) * patches);
   }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "vit/encoder/encoder.h"
-#include "vit/rings/dense/mask_head.h"
 #include "vit/towers/image_pass.h"
+#include "vit/towers/map_head.h"
 
 namespace vit::internal {
 
@@ -34,7 +34,7 @@ class LateQueries {
 class QueryMasks final : public BlockHook {
  public:
   /// Masks by `head` before `blocks`, which may be none.
-  QueryMasks(std::span<const std::size_t> blocks, const MaskHead* head, const ImagePass& images, int threads)
+  QueryMasks(std::span<const std::size_t> blocks, const MapHead* head, const ImagePass& images, int threads)
       : blocks_(blocks),
         head_(head),
         num_images_(images.count()),
@@ -50,7 +50,7 @@ class QueryMasks final : public BlockHook {
   void hide_patches(TensorView<const float> mask, std::uint8_t* hidden) const;
 
   std::span<const std::size_t> blocks_;
-  const MaskHead* head_;
+  const MapHead* head_;
   std::size_t num_images_;
   GridSize grid_;
   int threads_;

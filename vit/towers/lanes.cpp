@@ -7,7 +7,7 @@ namespace vit::internal {
 std::size_t ForwardMemory::bytes() const noexcept {
   std::size_t bytes = dense.bytes();
   for (const Lane& lane : lanes_)
-    bytes += lane.activations.capacity_bytes() + lane.masks.maps.capacity_bytes();
+    bytes += lane.activations.capacity_bytes() + (lane.masks.maps ? lane.masks.maps->capacity_bytes() : 0);
   return bytes;
 }
 

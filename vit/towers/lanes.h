@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,7 +16,7 @@
 #include "vit/layers/pass.h"
 #include "vit/layers/sequences.h"
 #include "vit/outputs.h"
-#include "vit/rings/dense/dense_memory.h"
+#include "vit/towers/map_head.h"
 
 namespace vit::internal {
 
@@ -27,7 +28,7 @@ struct WindowSequences {
 
 /// What masks between blocks are made with.
 struct MaskMemory {
-  DenseMemory maps;
+  std::unique_ptr<MapMemory> maps;   // of the head
   Tensor<float> masks;               // (Q, height, width) of an image
   std::vector<std::uint8_t> hidden;  // (B, Q, N)
 };
@@ -47,12 +48,13 @@ class ForwardMemory {
   struct Dense {
     Request request;                              // that of the tokens
     Tensor<float> pixels;                         // (B, 3, H, W), padded or cut
-    DenseMemory maps;                             // of one image
+    std::unique_ptr<MapMemory> maps;              // of the head, for one image
     std::vector<TensorView<const float>> tokens;  // of one image
     std::vector<TensorView<float>> outputs;       // of one image
 
     std::size_t bytes() const noexcept {
-      return maps.capacity_bytes() + (pixels.empty() ? 0 : pixels.num_elements() * sizeof(float));
+      return (maps ? maps->capacity_bytes() : 0) +
+             (pixels.empty() ? 0 : pixels.num_elements() * sizeof(float));
     }
   };
 
@@ -64,7 +66,7 @@ class ForwardMemory {
   void watch_passes(PassWatch* watch) noexcept { watch_ = watch; }
 
   /// Lets the dense head use the block of the first lane, whose pass is over.
-  void lend_to_dense() noexcept { dense.maps.borrow(lanes_.front().activations.lend()); }
+  void lend_to_dense() noexcept { dense.maps->borrow(lanes_.front().activations.lend()); }
 
   Dense dense;
 

@@ -69,8 +69,7 @@ void VisionTransformer::run(const ImagePass& images, const Pass& pass) const {
   const EncoderInput input = encoder_input(images);
   const TensorView<float> embedded(pass.activations.tokens.data(),
                                    Shape{images.count(), input.sequences.longest(), config_.embed_dim});
-  QueryMasks masks(config_.tokens.late.masked_blocks, dense_ ? dense_->mask_head() : nullptr, images,
-                   pass.threads);
+  QueryMasks masks(config_.tokens.late.masked_blocks, dense_.get(), images, pass.threads);
   DeepStack deepstack(layers_.deepstack, config_.merger.deepstack, images, input.num_prefix, pass);
   Observer observer({images.outputs.tensors(), images.first, images.count(), images.places()},
                     layers_.encoder.blocks(), pass);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -13,9 +13,9 @@
 #include "vit/config.h"
 #include "vit/kernels/kernels.h"
 #include "vit/outputs.h"
-#include "vit/rings/dense/dense_head.h"
 #include "vit/towers/image_pass.h"
 #include "vit/towers/lanes.h"
+#include "vit/towers/map_head.h"
 #include "vit/towers/vision_transformer_layers.h"
 
 namespace vit::internal {
@@ -43,8 +43,8 @@ class VisionTransformer {
   std::size_t steps_for(std::size_t num_planes) const;
 
   /// The head that outputs maps, or null.
-  const DenseHead* dense() const noexcept { return dense_ ? &*dense_ : nullptr; }
-  void set_dense(DenseHead dense) { dense_.emplace(std::move(dense)); }
+  const MapHead* dense() const noexcept { return dense_.get(); }
+  void set_dense(std::unique_ptr<const MapHead> dense) { dense_ = std::move(dense); }
 
   /// Number of leading tokens sufficient for `request`, so that the last block computes only those; 0 = it
   /// computes all.
@@ -83,7 +83,7 @@ class VisionTransformer {
   const kernels::KernelTable* kernels_;
   Precision precision_;
   ModelLayers layers_;
-  std::optional<DenseHead> dense_;
+  std::unique_ptr<const MapHead> dense_;
 };
 
 }  // namespace vit::internal

@@ -245,7 +245,7 @@ class ScaleMeasure : public Measure {
   }
 
   const char* excludes() const override {
-    return "--scale-consistency compares features; it takes no options for classes";
+    return "--scale-consistency compares features; it takes no options for classes or anomalies";
   }
 
   int run(const EvaluateRun& evaluation) override {

@@ -1,4 +1,5 @@
-#include "vit/rings/dense/dense_builder.h"
+// The layers of a dense head, built from its weights, tensor by tensor; batch norms are folded into the
+// convolutions next to them.
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 
 #include "vit/base/check.h"
 #include "vit/rings/dense/box_head.h"
+#include "vit/rings/dense/dense_head.h"
 #include "vit/rings/dense/dpt_head.h"
 #include "vit/rings/dense/heatmap_head.h"
 #include "vit/rings/dense/linear_map_head.h"
@@ -302,13 +304,13 @@ class HeadBuilder {
 
 }  // namespace
 
-DenseHead build_dense_head(const DenseConfig& config, const DenseWeights& weights,
-                           const ModelConfig& backbone, const kernels::KernelTable& kernels,
-                           Precision precision) {
+std::unique_ptr<const MapHead> build_map_head(const DenseConfig& config, const DenseWeights& weights,
+                                              const ModelConfig& backbone,
+                                              const kernels::KernelTable& kernels, Precision precision) {
   HeadBuilder builder(weights, backbone, kernels, precision);
   std::vector<std::unique_ptr<const BranchHead>> branches;
   for (const DenseBranch& branch : config.branches) branches.push_back(builder.build(branch));
-  return {config, std::move(branches)};
+  return std::make_unique<const DenseHead>(config, std::move(branches));
 }
 
 }  // namespace vit::internal

@@ -13,6 +13,9 @@ DenseHead::DenseHead(DenseConfig config, std::vector<std::unique_ptr<const Branc
     taps_.insert(taps_.end(), branch.taps.begin(), branch.taps.end());
     for (std::size_t i = 0; i < branch.outputs.size(); ++i) places_.push_back({b, i});
   }
+  for (const auto& branch : branches_) {
+    if (const auto* const masks = dynamic_cast<const MaskHead*>(branch.get())) masks_ = masks;
+  }
   std::ranges::sort(taps_);
   taps_.erase(std::unique(taps_.begin(), taps_.end()), taps_.end());
 }
@@ -22,22 +25,16 @@ Shape DenseHead::output_shape(std::size_t output, GridSize grid) const {
   return branches_[place.branch]->output_shape(place.index, grid);
 }
 
-const MaskHead* DenseHead::mask_head() const noexcept {
-  for (const auto& branch : branches_) {
-    if (const auto* const masks = dynamic_cast<const MaskHead*>(branch.get())) return masks;
-  }
-  return nullptr;
-}
-
 void DenseHead::forward(std::span<const TensorView<const float>> taps, GridSize grid,
-                        std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const {
+                        std::span<const TensorView<float>> outputs, int threads, MapMemory& memory) const {
   std::array<TensorView<const float>, kMaxTaps> own{};
   for (std::size_t b = 0, first = 0; b < branches_.size(); ++b) {
     const DenseBranch& branch = config_.branches[b];
     for (std::size_t k = 0; k < branch.taps.size(); ++k)
       own[k] = taps[static_cast<std::size_t>(std::ranges::find(taps_, branch.taps[k]) - taps_.begin())];
     branches_[b]->forward({own.data(), branch.taps.size()}, grid,
-                          outputs.subspan(first, branch.outputs.size()), threads, memory);
+                          outputs.subspan(first, branch.outputs.size()), threads,
+                          dynamic_cast<DenseMemory&>(memory));
     first += branch.outputs.size();
   }
 }

@@ -8,26 +8,29 @@
 #include "vit/dense_config.h"
 #include "vit/rings/dense/branch_head.h"
 #include "vit/rings/dense/mask_head.h"
+#include "vit/towers/map_head.h"
 
 namespace vit::internal {
 
-class DenseHead {
+class DenseHead final : public MapHead {
  public:
   /// `branches` as those of `config`.
   DenseHead(DenseConfig config, std::vector<std::unique_ptr<const BranchHead>> branches);
 
-  const DenseConfig& config() const noexcept { return config_; }
-  /// The blocks whose tokens are read, each once, in order.
-  std::span<const std::size_t> taps() const noexcept { return taps_; }
-  std::size_t num_outputs() const noexcept { return places_.size(); }
-  /// The branch that outputs masks of queries, or null.
-  const MaskHead* mask_head() const noexcept;
-
-  /// (planes, height, width) of an output for images of this grid.
-  Shape output_shape(std::size_t output, GridSize grid) const;
-  /// Tokens (T, C) of one image at taps() -> outputs, of output_shape() each.
+  const DenseConfig& config() const noexcept override { return config_; }
+  std::span<const std::size_t> taps() const noexcept override { return taps_; }
+  std::size_t num_outputs() const noexcept override { return places_.size(); }
+  Shape output_shape(std::size_t output, GridSize grid) const override;
+  std::unique_ptr<MapMemory> make_memory() const override { return std::make_unique<DenseMemory>(); }
   void forward(std::span<const TensorView<const float>> taps, GridSize grid,
-               std::span<const TensorView<float>> outputs, int threads, DenseMemory& memory) const;
+               std::span<const TensorView<float>> outputs, int threads, MapMemory& memory) const override;
+
+  bool has_masks() const noexcept override { return masks_ != nullptr; }
+  Shape mask_shape(GridSize grid) const override { return masks_->output_shape(0, grid); }
+  void compute_masks(TensorView<const float> tokens, GridSize grid, TensorView<float> masks, int threads,
+                     MapMemory& memory) const override {
+    masks_->compute(tokens, grid, masks, {}, threads, dynamic_cast<DenseMemory&>(memory));
+  }
 
  private:
   struct Place {
@@ -37,6 +40,7 @@ class DenseHead {
 
   DenseConfig config_;
   std::vector<std::unique_ptr<const BranchHead>> branches_;
+  const MaskHead* masks_ = nullptr;  // the branch of masks, if there is one
   std::vector<std::size_t> taps_;
   std::vector<Place> places_;
 };

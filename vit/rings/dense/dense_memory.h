@@ -10,6 +10,7 @@
 #include "vit/base/parallel.h"
 #include "vit/layers/map.h"
 #include "vit/layers/resize_map.h"
+#include "vit/towers/map_head.h"
 
 namespace vit::internal {
 
@@ -106,12 +107,10 @@ TensorView<float> take_scratch(Arena::Taker& arena, int threads, const Layers&..
 }
 
 /// Memory of one head at a time: a block of its own, or one that nothing else uses meanwhile.
-class DenseMemory {
+class DenseMemory final : public MapMemory {
  public:
-  /// Of its own block.
-  std::size_t capacity_bytes() const noexcept { return arena_.capacity_bytes(); }
-  /// Uses the block of `other`, which must outlive this, instead of its own.
-  void borrow(Arena& other) noexcept { used_ = &other; }
+  std::size_t capacity_bytes() const noexcept override { return arena_.capacity_bytes(); }
+  void borrow(Arena& other) noexcept override { used_ = &other; }
   /// Lays memory out by list(Arena::Taker&); earlier views are gone.
   template <class List>
   void lay_out(const List& list) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "vit/base/bilinear.h"
-#include "vit/rings/dense/windows.h"
+#include "vit/towers/image_windows.h"
 
 namespace vit::internal {
 

@@ -1,8 +1,18 @@
-// Replacement for builds without dense heads: the C interface has the same functions in each build.
+// Replacement for builds without dense heads: models have none, and the C interface has the same functions in
+// each build.
 #include "vit/c/guard.h"
+#include "vit/towers/map_head.h"
 
 using namespace vit;
 using namespace vit::internal;
+
+std::unique_ptr<const MapHead> vit::internal::build_map_head(const DenseConfig& /*config*/,
+                                                             const DenseWeights& /*weights*/,
+                                                             const ModelConfig& /*backbone*/,
+                                                             const kernels::KernelTable& /*kernels*/,
+                                                             Precision /*precision*/) {
+  return nullptr;
+}
 
 namespace {
 
