@@ -152,7 +152,7 @@ TEST_CASE("position: the conventions of the library agree with the conformance v
 
     RopeConvention other = convention;
     other.channels =
-        convention.channels == ChannelOrder::neighbors ? ChannelOrder::halves : ChannelOrder::neighbors;
+        convention.channels == PairLayout::neighbors ? PairLayout::halves : PairLayout::neighbors;
     CHECK(rotated_error(c, other, "q") > 0.01);
     other = convention;
     other.offset += 1.0;

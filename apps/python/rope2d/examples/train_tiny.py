@@ -2,8 +2,8 @@
 
     python train_tiny.py [--rope dinov3] [--steps 600] [--output build/tiny] [--vit vit]
 
-The task needs positions: a red and a blue square; is the red one left, right, above or below? 600 steps take about a minute on two
-cores. Then rope2d.export_layout writes tiny.safetensors and tiny.json in one call, and the classes of `vit classify` are compared
+The task needs positions: a red and a blue square; is the red one left, right, above or below? 600 steps take a minute or two
+on a laptop. Then rope2d.export_layout writes tiny.safetensors and tiny.json in one call, and the classes of `vit classify` are compared
 with those of torch."""
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def draw(count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarra
         near, far = np.sort(random.choice(SIZE - 6, 2, replace=False))
         far = min(SIZE - 6, max(far, near + 8))
         near = min(near, far - 8) if far >= 8 else 0
-        across = random.integers(0, SIZE - 6, 2)
+        across = random.integers(0, SIZE - 6) + np.array([0, random.integers(-3, 4)])  # at most 3 pixels apart
+        across = np.clip(across, 0, SIZE - 6)
         first, second = (0, 2) if label in (0, 2) else (2, 0)  # channel of the square that is nearer to the origin
         for channel, along, at in ((first, near, across[0]), (second, far, across[1])):
             rows, columns = (at, along) if label < 2 else (along, at)
