@@ -72,7 +72,7 @@ void AddedRows::load_table(TensorView<const float> table, std::size_t embed_dim)
                     (with_prefix ? table.dim(0) > num_native : table.dim(0) == num_native);
   VIT_CHECK(fits, kRows, "learned table ", table.shape().to_string(), ", expected ",
             with_prefix ? "(prefix + " : "(", num_native, ", ", embed_dim, ") for a grid of ",
-            to_string(config_.added_grid));
+            position::to_string(config_.added_grid));
   num_prefix_rows_ = table.dim(0) - num_native;
   table_ = copy_rows(table, 0, table.dim(0));
 }

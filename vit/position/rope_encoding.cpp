@@ -153,7 +153,8 @@ void check_weights(const PositionConfig& config, const PositionShape& shape, con
             " angles of the class token, expected ", num_angles);
   VIT_CHECK(config.rope == RopeKind::none || config.coordinates != CoordinateRule::scaled_to_reference ||
                 (config.reference_grid.rows > 0 && config.reference_grid.columns > 0),
-            kRope, "scaled coordinates need a reference grid, got ", to_string(config.reference_grid));
+            kRope, "scaled coordinates need a reference grid, got ",
+            position::to_string(config.reference_grid));
   VIT_CHECK(!config.rope_scaling || config.rope != RopeKind::none, kRope.with(ErrorKind::argument),
             "RoPE scaling is requested, but the model has no rotary positions");
   VIT_CHECK(config.rope != RopeKind::mixed || !config.rope_scaling || !config.rope_scaling->truncate,
