@@ -4,7 +4,7 @@
 cmake_policy(VERSION 3.25)
 
 set(rules
-    "pictures?=image or a picture is only what the program draws=^(vit|tests/(analysis|api|base|c|config|encoder|head|image|io|kernels|layers|patch|position|rings|text|threads|towers|weights))/"
+    "pictures?=image or a picture is only what is drawn=^(vit|tests/(analysis|api|base|c|config|encoder|head|image|io|kernels|layers|patch|position|rings|text|threads|towers|weights))/.*[.](h|cpp)$"
     "prepared (images?|pixels)=preprocessed pixels"
     "turned|turns? (by|back|clockwise) |turns (it|them|errors|images|texts) into=rotate or convert=[.](h|cpp|md)$"
     "whole numbers?=integer, int8"

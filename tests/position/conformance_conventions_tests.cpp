@@ -1,4 +1,4 @@
-// The conventions of the library as data, held against the conformance vectors of data/positions: what `vit
+// The conventions of the library as data, compared with the conformance vectors of data/positions: what `vit
 // rope` writes and recognizes is what the formulas say. Letters: T = tokens, N = patches, H = heads, d =
 // channels.
 #include <doctest/doctest.h>
@@ -90,7 +90,8 @@ double rotated_error(const ConformanceCase& c, const RopeConvention& convention,
   return worst;
 }
 
-/// Rotated by the frequency vectors and pairs of the file alone: the common form of every rotary encoding.
+/// Rotated by the frequency vectors and pairs of the file, nothing else: the common form of every rotary
+/// encoding.
 double normal_form_error(const ConformanceCase& c, double sign) {
   const std::vector<double> stored = c.doubles("normal_form"), where = c.doubles("coordinates");
   std::vector<FrequencyVector> vectors;

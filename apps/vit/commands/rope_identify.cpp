@@ -84,7 +84,7 @@ JsonValue as_json(const RopeIdentity& found, const std::vector<std::string>& dif
 }
 
 std::string value_text(const JsonValue& value) {
-  if (value.is_null()) return "cannot be told from this file";
+  if (value.is_null()) return "does not follow from this file";
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 

@@ -127,7 +127,7 @@ void add_vectors(std::vector<NamedArray>& out, const RopeConvention& c, std::siz
     fail_usage("--vectors: at most ", kMaxScored, " tokens have scores, found ", tokens);
   const std::vector<ChannelPair> pairs = pairs_of(c, head_dim);
   Tensor<double> class_angles;
-  if (c.class_angles && prefix > 0) {  // stand for learned ones
+  if (c.class_angles && prefix > 0) {  // in place of learned ones
     class_angles = random_vectors(Shape{1, head_dim / 2}, 3);
   }
   std::vector<Tensor<double>> rotated;
