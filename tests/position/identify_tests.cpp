@@ -288,15 +288,34 @@ TEST_CASE("identify: unpublished choices are measured") {
   }
 }
 
-TEST_CASE("identify: learned frequencies are recognized by their form") {
+TEST_CASE("identify: learned frequencies of heads are recognized by their form") {
   test::Rng random(72);
-  std::vector<FrequencyVector> vectors(16);
+  const auto identity_of = [](const Tensor<double>& angles) {
+    RopeNumbers cos{.values = Tensor<double>(angles.shape())}, sin{.values = Tensor<double>(angles.shape())};
+    for (std::size_t i = 0; i < angles.num_elements(); ++i) {
+      cos.values.data()[i] = std::cos(angles.data()[i]);
+      sin.values.data()[i] = std::sin(angles.data()[i]);
+    }
+    return identify_rope(read_factors(cos, sin), {}, {});
+  };
+  std::vector<FrequencyVector> vectors(3 * 16);
   for (FrequencyVector& w : vectors) w = {.x = random.uniform(-1.0, 1.0), .y = random.uniform(-1.0, 1.0)};
-  const Tensor<double> angles = rope_angles(grid_coords({7, 9}), FrequencyVectors(vectors));
-  Table table{.tokens = 63, .columns = 16, .angles = {angles.flat().begin(), angles.flat().end()}};
-  CHECK(name_of(identify(table, Dtype::f32)) == "rope-vit-mixed");
-  for (std::size_t i = 0; i < table.tokens; ++i) table.at(i, 3) += 0.3;
-  CHECK(name_of(identify(table, Dtype::f32)) == "none");
+  Tensor<double> angles = rope_angles(grid_coords({7, 9}), FrequencyVectors(1, 3, vectors));
+  CHECK(name_of(identity_of(angles)) == "rope-vit-mixed");
+  for (std::size_t i = 3; i < angles.num_elements(); i += 16) angles.data()[i] += 0.3;
+  CHECK(name_of(identity_of(angles)) == "none");
+
+  // directions by a formula, as in golden gate and Spiral RoPE: the form is the same, the family is not
+  for (std::size_t j = 0; j < vectors.size(); ++j) {
+    const double length = std::pow(100.0, -static_cast<double>(j % 16) / 16.0),
+                 direction = 2.4 * static_cast<double>(j);
+    vectors[j] = {.x = length * std::cos(direction), .y = length * std::sin(direction)};
+  }
+  const RopeIdentity by_formula =
+      identity_of(rope_angles(grid_coords({7, 9}), FrequencyVectors(1, 3, vectors)));
+  CHECK(name_of(by_formula) == "none");
+  REQUIRE(by_formula.choices);
+  CHECK(by_formula.choices->kind == RopeKind::mixed);
 }
 
 }  // namespace vit::internal

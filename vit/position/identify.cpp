@@ -286,7 +286,8 @@ std::optional<RopeIdentity> measure(std::span<const RopeReading> readings, const
                      .frequencies = true,
                      .theta = found->is_theta_known};
         if (is_half_alternating) out.notes.push_back("the axes of consecutive pairs alternate");
-        out.convention = is_half_alternating ? nullptr : named(*out.choices, out.known);
+        out.convention =
+            is_half_alternating || (mixed && !found->is_learned) ? nullptr : named(*out.choices, out.known);
         if (out.convention != nullptr) out.agreeing = {out.convention};
         return out;
       }

@@ -136,6 +136,17 @@ std::optional<MeasuredChoices> settle(Candidate candidate, const RopeReading& re
   return std::nullopt;
 }
 
+/// Whether the vectors of each head have lengths in geometric steps, as in encodings by a formula.
+bool are_lengths_geometric(std::span<const Slopes> slopes, std::size_t count) {
+  if (count < 3) return true;
+  for (std::size_t i = 0; i + 2 < slopes.size(); ++i) {
+    if (i % count + 2 >= count) continue;  // of two heads
+    const auto length = [&](std::size_t k) { return std::hypot(slopes[k].x, slopes[k].y); };
+    if (!is_near(length(i) * length(i + 2), length(i + 1) * length(i + 1), 0.02)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Comparison compare(const RopeReading& reading, const Placement& placement, const RopeConvention& convention,
@@ -226,6 +237,7 @@ std::optional<MeasuredChoices> measure_mixed(const RopeReading& reading, const P
   if (!has_both) return std::nullopt;
   out.choices.kind = RopeKind::mixed;
   out.are_coordinates_known = from_zero;
+  out.is_learned = reading.num_heads > 1 && !are_lengths_geometric(*slopes, reading.num_columns);
   out.is_theta_known = false;
   return out;
 }

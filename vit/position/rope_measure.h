@@ -37,6 +37,7 @@ struct MeasuredChoices {
   position::RopeConvention choices;
   double error = 0.0;
   bool is_order_known = true, is_theta_known = true, are_coordinates_known = true;
+  bool is_learned = false;       // mixed: heads differ, and lengths of the vectors are no ladder
   bool has_axis_blocks = true;  // the pairs of one axis, then those of the other; else pair by pair
 };
 
