@@ -35,6 +35,7 @@ struct VIT_API ClassifierHead {
   std::string features;     // the input vector, by the name of its Output: "pooled", "cls", ...
   std::string model;        // name of the model, for messages
   std::string fingerprint;  // LoadReport::fingerprint of the model; "" = any
+  std::string record;       // how it was made, for programs: any text, kept in the file; "" = none
 
   // logistic and centroid: values = coefficients ((x - mean) / scale) + intercepts
   Tensor<float> mean;          // (C), as mean_ of scikit-learn's StandardScaler

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,7 +50,7 @@ int run_reporting(const Command* command, const std::function<int()>& work) {
     return report_usage(command, error.what());
   } catch (const Error& error) {
     if (is_about_override(error)) return report_usage(command, with_flag_names(std::string(error.message())));
-    print_failure("", with_flag_names(error.what()));
+    print_failure("", with_flag_names(std::string(error.message())));
   } catch (const std::bad_alloc&) {
     print_failure("", "out of memory; try a smaller --batch or --size");
   } catch (const std::exception& error) {
@@ -58,8 +59,20 @@ int run_reporting(const Command* command, const std::function<int()>& work) {
   return kFailed;
 }
 
-int run(const std::vector<std::string>& arguments) {
+/// `vit help` and `vit help COMMAND`, as of other programs with commands, are --help.
+std::vector<std::string> with_help_option(std::vector<std::string> arguments,
+                                          std::span<const Command> commands) {
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  // an unknown command is reported as one
+  if (arguments.empty() || std::ranges::find(commands, arguments.front(), &Command::name) != commands.end())
+    arguments.emplace_back("--help");
+  return arguments;
+}
+
+int run(const std::vector<std::string>& given) {
   const std::vector<Command> commands = all_commands();
+  const std::vector<std::string> arguments = with_help_option(given, commands);
   const ParsedArguments parsed =
       parse_arguments({.summary = "vit: Vision Transformers with 2D rotary position embeddings on CPUs",
                        .version = std::string("vit ") + version(),

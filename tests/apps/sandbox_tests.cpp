@@ -119,7 +119,7 @@ TEST_CASE("apps: --sandbox changes no result") {
   const RunResult open = run_vit(classify), confined = run_vit(with_flag(classify), kNoLeakCheck);
   if (confined.out.empty()) {
     CHECK(confined.exit_code == 1);
-    CHECK(confined.err.starts_with("vit: [sandbox] "));
+    CHECK(confined.err.starts_with("vit: --sandbox: "));
     return;
   }
   CHECK(confined.exit_code == 1);  // broken.png
@@ -156,7 +156,7 @@ TEST_CASE("apps: --sandbox passes on interrupts and failures") {
   terminated.signal = SIGTERM;
   terminated.signal_after_lines = 5;
   const RunResult classified = run_vit(with_model("classify", {"--sandbox", "-"}), terminated);
-  if (missing.err.starts_with("vit: [sandbox] ")) return;  // there is none here
+  if (missing.err.starts_with("vit: --sandbox: ")) return;  // there is none here
   CHECK(classified.exit_code == 128 + SIGTERM);
   CHECK(classified.err.empty());
   CHECK(lines_of(classified.out).size() < 5 * kCopies);

@@ -6,12 +6,15 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "apps/vit/inputs/video.h"
 #include "apps/vit/inputs/video_frames.h"
 #include "tests/apps/program.h"
+#include "tests/support/movie_writer.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/image.h"
 #include "vit/io/json.h"
@@ -155,4 +158,60 @@ TEST_CASE("video: segments, boxes and poses of frames, and their pages" * doctes
     CHECK(page.find("clip.avi[0]") != std::string::npos);
     CHECK(page.find("3 images") != std::string::npos);
   }
+}
+
+TEST_CASE("apps: frames of videos are rotated by the matrix, in every orientation") {
+  const std::vector<std::pair<TrackMatrix, std::vector<int>>> kUpright{
+      // reds of the first frame, row by row: stored are 0 1 2 3 / 16 17 18 19
+      {{1, 0, 0, 1}, {0, 1, 2, 3, 16, 17, 18, 19}},   {{-1, 0, 0, 1}, {3, 2, 1, 0, 19, 18, 17, 16}},
+      {{-1, 0, 0, -1}, {19, 18, 17, 16, 3, 2, 1, 0}}, {{1, 0, 0, -1}, {16, 17, 18, 19, 0, 1, 2, 3}},
+      {{0, 1, 1, 0}, {0, 16, 1, 17, 2, 18, 3, 19}},   {{0, 1, -1, 0}, {16, 0, 17, 1, 18, 2, 19, 3}},
+      {{0, -1, -1, 0}, {19, 3, 18, 2, 17, 1, 16, 0}}, {{0, -1, 1, 0}, {3, 19, 2, 18, 1, 17, 0, 16}}};
+  const TestFolder folder;
+  for (const auto& [matrix, reds] : kUpright) {
+    CAPTURE(matrix[0]);
+    CAPTURE(matrix[1]);
+    write_text(folder / "a.mov", small_movie(matrix));
+    app::Video video(folder / "a.mov");
+    Image image;
+    for (int frame = 0; frame < 2; ++frame) {
+      REQUIRE(video.read(image, 100));
+      const bool is_exchanged = matrix[0] == 0;
+      CHECK(image.size() ==
+            (is_exchanged ? ImageSize{kMovieWidth, kMovieHeight} : ImageSize{kMovieHeight, kMovieWidth}));
+      for (std::size_t i = 0; i < reds.size(); ++i) {
+        CHECK(image.data()[3 * i] == reds[i]);
+        CHECK(image.data()[3 * i + 1] == frame);
+        CHECK(image.data()[3 * i + 2] == 200);
+      }
+    }
+    CHECK_FALSE(video.read(image, 100));
+  }
+}
+
+TEST_CASE("apps: each frame of a video is an input of embed and classify") {
+  const TestFolder folder;
+  write_text(folder / "a.mov", small_movie({0, 1, -1, 0}));
+  const RunResult embedded = run_vit(with_model("embed", {folder / "a.mov", "--output", folder / "a.npz"}));
+  CAPTURE(embedded.err);
+  REQUIRE(embedded.exit_code == 0);
+  std::map<std::string, NpyArray> arrays = read_npz(folder / "a.npz");
+  CHECK(arrays["pooled"].shape.front() == 2);
+  CHECK(arrays["files"].strings() == std::vector<std::string>{folder / "a.mov[0]", folder / "a.mov[1]"});
+  const RunResult parts = run_vit(with_model("embed", {folder / "a.mov", "--output", folder / "parts/"}));
+  CHECK(parts.exit_code == 0);
+  CHECK(contains(read_text(folder / "parts/part-00000.jsonl"), "a.mov[1]"));
+  const RunResult second =
+      run_vit(with_model("embed", {folder / "a.mov", "--shard", "1/2", "--output", folder / "b.npz"}));
+  CHECK(second.exit_code == 0);
+  CHECK(read_npz(folder / "b.npz")["files"].strings() == std::vector<std::string>{folder / "a.mov[1]"});
+  const RunResult classified =
+      run_vit(with_model("classify", {folder / "a.mov", "--format", "json", "--html", folder / "a.html"}));
+  CAPTURE(classified.err);
+  CHECK(classified.exit_code == 0);
+  CHECK(lines_of(classified.out).size() == 2);
+  // other commands say what it is
+  const RunResult other = run_vit(with_model("preprocess", {folder / "a.mov", "--output", folder / "x.npy"}));
+  CHECK(other.exit_code == 1);
+  CHECK(contains(other.err, "video"));
 }

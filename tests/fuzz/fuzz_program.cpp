@@ -11,6 +11,7 @@
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/inputs/npy.h"
 #include "apps/vit/inputs/texts.h"
+#include "apps/vit/inputs/video_orientation.h"
 #include "apps/vit/outputs/jsonl_writer.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/run_facts.h"
@@ -22,6 +23,7 @@
 #include "tests/fuzz/in_memory_file.h"
 #include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
+#include "tests/support/movie_writer.h"
 #include "tests/support/tar_writer.h"
 #include "vit/base/check.h"
 
@@ -127,6 +129,11 @@ void run_truth_map(std::string_view input) {
   }
   constexpr double kScale = 1000.0;
   if (first != 'P' && first != '\x93') app::read_label_map(path);
+  try {
+    if (first != 'P' && first != '\x93') app::read_class_map(path);
+  } catch (const Error&) {
+    // a map of ids or depths is no defect of the file
+  }
   app::read_depth_map(path, kScale);
 }
 
@@ -309,10 +316,23 @@ void run_boxes(std::string_view input) {
 
 std::vector<std::string> boxes_seeds() {
   return {
-      "{\"file\": \"a.jpg\", \"boxes\": [[1, 2.5, 3e1, 4]]}\r\n\n{\"file\": \"b\", \"box\": [0, 0, 1, 1]}\n",
-      "{\"file\": \"a.jpg\", \"boxes\": [{\"index\": 0, \"label\": \"person\", \"score\": 0.5, \"box\": [1, "
+      "{\"file\": \"a.jpg\", \"boxes\": [[1, 2.5, 3e1, 4]]}\r\n\n{\"file\": \"b\", \"box\": [0, 0, 1, "
+      "1]}\n",
+      "{\"file\": \"a.jpg\", \"boxes\": [{\"index\": 0, \"label\": \"person\", \"score\": 0.5, \"box\": "
+      "[1, "
       "2, 3, 4]}, "
       "{\"label\": \"car\", \"bbox\": [-1, 2, 3, 4]}]}\n{\"file\": \"a.jpg\", \"poses\": []}\n"};
+}
+
+void run_video_header(std::string_view input) {
+  const InMemoryFile file(input);
+  const int orientation = app::video_orientation(file.path()).value_or(1);
+  if (orientation < 1 || orientation > 8) throw std::logic_error("no EXIF value");
+}
+
+std::vector<std::string> video_header_seeds() {
+  return {test::small_movie({0, 1, -1, 0}), test::small_movie({-1, 0, 0, 1}, {0, -1, 1, 0}),
+          test::movie_box("ftyp", "isom")};
 }
 
 void run_run_facts(std::string_view input) {

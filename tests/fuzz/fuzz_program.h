@@ -48,6 +48,10 @@ std::vector<std::string> texts_seeds();
 void run_boxes(std::string_view input);
 std::vector<std::string> boxes_seeds();
 
+/// The input is a video, of which the headers are read.
+void run_video_header(std::string_view input);
+std::vector<std::string> video_header_seeds();
+
 /// The input is what an earlier run left about itself.
 void run_run_facts(std::string_view input);
 std::vector<std::string> run_facts_seeds();

@@ -24,6 +24,7 @@ using internal::TensorFile;
 
 constexpr Where kWhere{"classifier_head", ErrorKind::argument};
 constexpr const char* kMember = "vit_classifier";  // of the metadata
+constexpr const char* kRecord = "vit_record";
 constexpr std::size_t kFormat = 1;
 constexpr std::string_view kMethods[]{"logistic", "knn", "centroid"};
 
@@ -178,7 +179,7 @@ Output ClassifierHead::output(const Model& from) const {
   const std::string& found = from.report().fingerprint;
   VIT_CHECK(fingerprint.empty() || fingerprint == found, kWhere.with(ErrorKind::mismatch),
             "the classifier was fitted on features of ", described(model, fingerprint), ", not of ",
-            described(from.name(), found));
+            described(from.name(), found), "; give the model that it was fitted with");
   const OutputKey key = parse_output(features, from.config());
   VIT_CHECK(internal::row_of(key.output).is_vector, kWhere, "the classifier reads ",
             internal::in_quotes(features), ", which is not a vector");
@@ -186,7 +187,8 @@ Output ClassifierHead::output(const Model& from) const {
 }
 
 void save_head(const std::filesystem::path& path, const ClassifierHead& head) {
-  const std::map<std::string, std::string> metadata{{kMember, to_json(head)}};
+  std::map<std::string, std::string> metadata{{kMember, to_json(head)}};
+  if (!head.record.empty()) metadata[kRecord] = head.record;
   std::vector<internal::TensorToWrite> tensors;
   if (head.method == FitMethod::knn) {
     tensors.push_back(floats_to_write("vectors", head.vectors));
@@ -209,6 +211,8 @@ ClassifierHead load_head(const std::filesystem::path& path) {
   VIT_CHECK(metadata != file.metadata().end(), kWhere.with(ErrorKind::format), path.string(),
             ": not a classifier head, there is no ", kMember, " in its metadata; is it a checkpoint?");
   ClassifierHead head = parse_head(internal::parse_json(metadata->second, path.string()));
+  if (const auto record = file.metadata().find(kRecord); record != file.metadata().end())
+    head.record = record->second;
   head.method == FitMethod::knn ? read_votes(file, head) : read_functions(file, head);
   return head;
 }

@@ -15,6 +15,7 @@
 #include "vit/image/codecs.h"
 #include "vit/image/convert.h"
 #include "vit/image/image_file.h"
+#include "vit/io/foreign_files.h"
 
 namespace vit {
 
@@ -189,6 +190,16 @@ void refuse_known(const Source& source) {
   for (const RefusedFormat& format : kRefused) {
     if (matches(format.signature, source.bytes)) refuse(format.name, format.why);
   }
+  const std::string_view first(reinterpret_cast<const char*>(source.bytes.data()), source.bytes.size());
+  if (const internal::ForeignFile* const foreign = internal::foreign_by_content(first))
+    codecs::refuse_unsupported(source, "no image, but ", internal::describe(*foreign));
+}
+
+/// A drawing after a declaration of XML, a comment or blanks.
+bool is_svg(std::span<const std::uint8_t> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
+                              std::min<std::size_t>(bytes.size(), 512));
+  return text.find("<svg") != text.npos;
 }
 
 constexpr std::size_t kSignatureBytes = 512;  // distinguish the format, or text from other data
@@ -214,6 +225,9 @@ const Format& recognized(const Source& source) {
                                    [&](const Format& candidate) { return matches(candidate, source.bytes); });
   if (format == std::end(kFormats)) {
     refuse_known(source);
+    if (is_svg(source.bytes))
+      codecs::refuse_unsupported(source, "SVG files are not supported (", kDrawing,
+                                 "); convert it to PNG or JPEG");
     codecs::refuse(source, is_text(source.bytes) ? "not an image: the file contains text"
                                                  : "not an image, or of an unknown format");
   }
@@ -240,7 +254,7 @@ void read_file(const std::filesystem::path& path, const DecodeOptions& options,
   const std::string name = path.string();
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  VIT_CHECK(std::filesystem::exists(status), kReadFile, name, ": no such file");
+  VIT_CHECK(std::filesystem::exists(status), kReadFile, name, ": no such file", internal::missing_hint(name));
   VIT_CHECK(!std::filesystem::is_directory(status), kReadFile, name, ": is a folder, not a file");
   // A pipe may never end and /dev/zero never does.
   VIT_CHECK(std::filesystem::is_regular_file(status), kReadFile, name,

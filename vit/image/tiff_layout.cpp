@@ -50,6 +50,22 @@ bool is_readable_compression(std::uint16_t compression) {
   return std::find(std::begin(kReadable), std::end(kReadable), compression) != std::end(kReadable);
 }
 
+/// The first image of raw photographs is a small preview; the photograph is in a directory below it.
+void refuse_preview(const Source& source, TIFF* tiff, const TiffLayout& layout) {
+  std::uint32_t kind = 0;
+  std::uint16_t num_below = 0;
+  void* below = nullptr;
+  const std::uint8_t* dng_version = nullptr;
+  const bool is_reduced =
+      TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &kind) != 0 && (kind & FILETYPE_REDUCEDIMAGE) != 0;
+  const bool has_others = TIFFGetField(tiff, TIFFTAG_SUBIFD, &num_below, &below) != 0 && num_below > 0;
+  const bool is_dng = TIFFGetField(tiff, TIFFTAG_DNGVERSION, &dng_version) != 0;
+  if (is_reduced && (has_others || is_dng))
+    refuse_unsupported(source, "a raw photograph (DNG, NEF, ARW, ...), whose first image is a preview of ",
+                       layout.width, " x ", layout.height,
+                       " pixels; develop it to TIFF, PNG or JPEG first, with darktable or dcraw_emu");
+}
+
 }  // namespace
 
 TiffLayout read_tiff_tags(const Source& source, TIFF* tiff) {
@@ -59,6 +75,7 @@ TiffLayout read_tiff_tags(const Source& source, TIFF* tiff) {
     refuse(source, "corrupt TIFF: no size");
   }
   check_size(source, layout.width, layout.height);
+  refuse_preview(source, tiff, layout);
   layout.compression = tag16(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
   if (!is_readable_compression(layout.compression))
     refuse_unsupported(source, "TIFF with compression ", layout.compression, " is not supported");

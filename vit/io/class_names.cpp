@@ -10,6 +10,7 @@
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
 #include "vit/io/in_quotes.h"
+#include "vit/io/indexed_lines.h"
 #include "vit/io/json.h"
 #include "vit/io/source_file.h"
 
@@ -20,7 +21,9 @@ constexpr Where kWhere{"labels", ErrorKind::format};
 constexpr std::size_t kMaxFileBytes = JsonLimits().max_bytes;
 constexpr std::size_t kMaxClasses = std::size_t{1} << 22;  // as in ModelConfig
 constexpr const char* kForms =
-    "one name per line, a JSON list, a JSON object by index or by name, or CSV with a header";
+    "one name per line, index and name per line, a JSON list, a JSON object by index or by name, or CSV with "
+    "a "
+    "header";
 
 // ------------------------------------------------------------------------------------------------------ JSON
 
@@ -119,6 +122,20 @@ ClassList names_of(const Json& root, std::optional<bool> by_name) {
   return names.take();
 }
 
+/// Throws Error, with the line, for bytes of another encoding: a name would look different everywhere.
+void check_encoding(std::string_view content, const std::filesystem::path& file) {
+  const bool is_utf16 = content.starts_with("\xFF\xFE") || content.starts_with("\xFE\xFF");
+  VIT_CHECK(!is_utf16, kWhere, file.string(), ": is UTF-16; save the names of classes as UTF-8");
+  const std::size_t valid = valid_utf8_bytes(content);
+  if (valid == content.size()) return;
+  const auto line = 1 + std::ranges::count(content.substr(0, valid), '\n');
+  fail(kWhere, file.string(), ", line ", line,
+       ": is not UTF-8 (Latin-1 or another code page?); save the names of classes as UTF-8: iconv -f LATIN1 "
+       "-t "
+       "UTF-8 ",
+       file.filename().string());
+}
+
 /// Whether a file of another extension is nevertheless a JSON list or object.
 bool holds_json(std::string_view content) {
   const std::size_t first = content.find_first_not_of(" \t\r\n"), last = content.find_last_not_of(" \t\r\n");
@@ -162,6 +179,21 @@ std::vector<std::string_view> lines_of(std::string_view content) {
   return lines;
 }
 
+/// "n01440764 tench, Tinca tinca", as in Caffe's synset_words.txt.
+bool split_at_synsets(const std::vector<std::string_view>& lines, ClassList& out) {
+  constexpr std::size_t kDigits = 8;
+  const auto has_synset = [](std::string_view line) {
+    return line.size() > kDigits + 2 && line[0] == 'n' && line[kDigits + 1] == ' ' &&
+           std::ranges::all_of(line.substr(1, kDigits), [](unsigned char c) { return std::isdigit(c) != 0; });
+  };
+  if (lines.empty() || !std::ranges::all_of(lines, has_synset)) return false;
+  for (const std::string_view line : lines) {
+    out.ids.emplace_back(line.substr(0, kDigits + 1));
+    out.names.emplace_back(line.substr(kDigits + 2));
+  }
+  return true;
+}
+
 /// "ID<tab>NAME" in all lines or in none.
 bool split_at_tabs(const std::vector<std::string_view>& lines, const std::filesystem::path& file,
                    ClassList& out) {
@@ -178,67 +210,40 @@ bool split_at_tabs(const std::vector<std::string_view>& lines, const std::filesy
   return true;
 }
 
-/// "n01440764 tench, Tinca tinca", as in Caffe's synset_words.txt.
-bool split_at_synsets(const std::vector<std::string_view>& lines, ClassList& out) {
-  constexpr std::size_t kDigits = 8;
-  const auto has_synset = [](std::string_view line) {
-    return line.size() > kDigits + 2 && line[0] == 'n' && line[kDigits + 1] == ' ' &&
-           std::ranges::all_of(line.substr(1, kDigits), [](unsigned char c) { return std::isdigit(c) != 0; });
-  };
-  if (lines.empty() || !std::ranges::all_of(lines, has_synset)) return false;
-  for (const std::string_view line : lines) {
-    out.ids.emplace_back(line.substr(0, kDigits + 1));
-    out.names.emplace_back(line.substr(kDigits + 2));
-  }
-  return true;
-}
-
-/// "NAME INDEX", as in categories_places365.txt, or "INDEX NAME": if the numbers are the class indices, each
-/// once, and no two names are the same.
-bool split_at_indices(const std::vector<std::string_view>& lines, bool index_first, ClassList& out) {
-  std::vector<std::string> names(lines.size());
-  std::vector<bool> is_named(lines.size(), false);
-  std::set<std::string_view> different;
-  for (const std::string_view line : lines) {
-    const std::size_t space = index_first ? line.find(' ') : line.rfind(' ');
-    if (space == line.npos || space == 0 || space + 1 == line.size()) return false;
-    const std::string_view first = line.substr(0, space), second = line.substr(space + 1);
-    const auto index = integer_of(index_first ? first : second);
-    const std::string_view name = index_first ? second : first;
-    if (!index || *index >= names.size() || is_named[*index]) return false;
-    if (!different.insert(name).second) return false;
-    is_named[*index] = true;
-    names[*index] = name;
-  }
-  if (lines.empty()) return false;
-  out.names = std::move(names);
-  return true;
-}
-
 ClassList read_text(std::string_view content, const std::filesystem::path& file) {
   ClassList out;
   const std::vector<std::string_view> lines = lines_of(content);
   VIT_CHECK(lines.size() <= kMaxClasses, kWhere.with(ErrorKind::unsupported), file.string(), ": ",
             lines.size(), " names, at most ", kMaxClasses, " are allowed");
-  if (split_at_tabs(lines, file, out) || split_at_synsets(lines, out) ||
-      split_at_indices(lines, false, out) || split_at_indices(lines, true, out))
-    return out;
+  if (auto table = parse_indexed_lines(lines, file)) return *std::move(table);
+  if (split_at_tabs(lines, file, out) || split_at_synsets(lines, out)) return out;
   for (const std::string_view line : lines) out.names.emplace_back(line);
   return out;
 }
 
-/// Throws Error for rows of fields that start with numbers: a table without header is not a list of names.
-void check_no_table(std::string_view content, char delimiter, const std::filesystem::path& file) {
+/// Whether all lines start with a number and have that many separators at least.
+bool is_table(std::string_view content, char delimiter, std::ptrdiff_t separators) {
   const std::vector<std::string_view> lines = lines_of(content);
-  const bool is_table = !lines.empty() && std::ranges::all_of(lines, [&](std::string_view line) {
-    const std::size_t end = line.find(delimiter);
-    return end != line.npos && integer_of(line.substr(0, end));
+  return !lines.empty() && std::ranges::all_of(lines, [&](std::string_view line) {
+    return std::ranges::count(line, delimiter) >= separators &&
+           integer_of(line.substr(0, line.find(delimiter)));
   });
-  VIT_CHECK(
-      !is_table, kWhere, file.string(),
-      ": a table without a header; its first line must name the columns, one of them name, label or class "
-      "(forms: ",
-      kForms, ")");
+}
+
+/// Two columns of a .csv or .tsv file without a header; nothing if it has other lines. Throws Error for what
+/// looks like another table: it is not a list of names.
+std::optional<ClassList> parse_columns(std::string_view content, char delimiter,
+                                       const std::filesystem::path& file) {
+  const auto refuse = [&](bool condition) {
+    VIT_CHECK(!condition, kWhere, file.string(),
+              ": a table without a header; its first line must name the columns, one of them name, label or "
+              "class (forms: ",
+              kForms, ")");
+  };
+  refuse(is_table(content, delimiter, 2));
+  if (auto table = parse_indexed_lines(lines_of(content), file)) return table;
+  refuse(is_table(content, delimiter, 1));
+  return std::nullopt;
 }
 
 }  // namespace
@@ -256,6 +261,7 @@ ClassList read_class_list(const std::filesystem::path& file) {
             source.size(), " bytes are too large for names of classes, expected at most ", kMaxFileBytes);
   const std::string whole = source.text();
   const std::string_view content = without_byte_order_mark(whole);
+  check_encoding(content, file);
   std::string extension = file.extension().string();
   std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
   if (extension == ".json" || holds_json(content)) return read_json(content, file);
@@ -265,8 +271,11 @@ ClassList read_class_list(const std::filesystem::path& file) {
     if (extension != ending) continue;
     const char delimiter = has_semicolons ? ';' : usual;  // of programs where the comma is in numbers
     if (auto table = parse_class_table(content, delimiter, file)) return std::move(*table);
-    check_no_table(content, delimiter, file);
+    if (auto table = parse_columns(content, delimiter, file)) return *std::move(table);
   }
+  VIT_CHECK(extension != ".yaml" && extension != ".yml", kWhere.with(ErrorKind::unsupported), file.string(),
+            ": names of classes in YAML are not read; copy them into a text file (forms of --labels: ",
+            kForms, ")");
   return read_text(content, file);
 }
 

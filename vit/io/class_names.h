@@ -19,19 +19,20 @@ struct ClassList {
 
 /// Reads a file of class names:
 ///
-///   text         one name per line, "ID<tab>NAME", "n01440764 NAME" or "NAME INDEX"; empty names at the end
-///   are
-///                ignored
+///   text         one name per line, two columns of which one holds every class index once (indexed_lines.h),
+///                "ID<tab>NAME" or "n01440764 NAME"; empty names at the end are ignored
 ///   .json        a list of names; an object {"0": NAME, ...}, or {NAME: 0, ...} as in label2id and
 ///                class_to_idx; either of them, or a list, below id2label, label2id, class_to_idx,
 ///                label_names, classes or names. A NAME is a string, an integer, or a pair of id and name
 ///                (ImageNet).
 ///   .csv, .tsv   a header with a column of names (name, label, class, ...); a column of integers
-///                (id, index or class_id) gives the class of a row, one of other values is an id; category
-///                is a category
+///                (id, index, class_id, ...) gives the class of a row, as does the other one of two columns
+///                if it holds every class index once; one of other values is an id; category is a category.
+///                Without a header as text
 ///
 /// Throws Error (format) that names the file, the position and what is expected: for a class without a name
-/// or with two, for a table without a header, and for keys and values that can be read both ways.
+/// or with two, for a table of more columns without a header, for keys and values that can be read both ways,
+/// and for the first line that is not UTF-8.
 ClassList read_class_list(const std::filesystem::path& file);
 
 /// A CSV table (RFC 4180) with the columns of a header in any order, "," or a tab between fields. Nothing if

@@ -83,7 +83,8 @@ class CsvReader {
 /// The contents of a column by its name, in any case.
 constexpr std::string_view kNameColumns[] = {"name",      "label",      "class", "class_name",
                                              "classname", "label_name", "tag",   "category_name"};
-constexpr std::string_view kIndexColumns[] = {"id", "index", "class_id"};
+constexpr std::string_view kIndexColumns[] = {"id",       "index",       "class_id", "idx",
+                                              "label_id", "class_index", "class_idx"};
 constexpr std::string_view kIdColumns[] = {"id", "synset", "wnid"};
 
 std::string lower(std::string text) {
@@ -122,6 +123,25 @@ std::optional<std::vector<std::size_t>> classes_of(const Table& table) {
   return std::nullopt;
 }
 
+bool holds_every_class(const Table& table, std::size_t column) {
+  std::vector<bool> found(table.rows.size(), false);
+  for (const std::vector<std::string>& row : table.rows) {
+    const auto index = integer_of(row[column]);
+    if (!index || *index >= found.size() || found[*index]) return false;
+    found[*index] = true;
+  }
+  return !found.empty();
+}
+
+/// The one of two columns that holds every class index once, whatever the header calls it; nothing if both or
+/// none do.
+std::optional<std::size_t> plain_indices(const Table& table) {
+  if (table.header.size() != 2) return std::nullopt;
+  const bool first = holds_every_class(table, 0), second = holds_every_class(table, 1);
+  if (first == second) return std::nullopt;
+  return first ? 0 : 1;
+}
+
 /// Sorts the rows by class.
 void order_rows(const std::filesystem::path& file, const std::vector<std::size_t>& classes, Table& table) {
   std::vector<std::vector<std::string>> ordered(table.rows.size());
@@ -149,14 +169,19 @@ std::optional<ClassList> parse_class_table(std::string_view content, char delimi
   if (!header) return std::nullopt;
   Table table{.header = std::move(*header), .rows = {}};
   for (std::string& name : table.header) name = lower(std::move(name));
-  const auto name = table.column(kNameColumns);
+  auto name = table.column(kNameColumns);
   if (!name) return std::nullopt;
   while (std::optional<std::vector<std::string>> row = reader.next()) {
     VIT_CHECK(row->size() == table.header.size(), kWhere, file.string(), ", line ", reader.line(), ": ",
               row->size(), " fields below a header of ", table.header.size());
     table.rows.push_back(std::move(*row));
   }
-  const auto classes = classes_of(table);
+  auto classes = classes_of(table);
+  if (const auto indices = plain_indices(table)) {
+    classes.emplace();
+    for (const std::vector<std::string>& row : table.rows) classes->push_back(*integer_of(row[*indices]));
+    name = 1 - *indices;
+  }
   if (classes) order_rows(file, *classes, table);
   ClassList out;
   const auto category = table.column(std::array<std::string_view, 1>{"category"});

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,16 +23,31 @@ from ray.data.datasource import FileBasedDatasource
 import vitcpp.ray
 
 
+# The files that `vit embed` takes for images, in any case.
+IMAGES = (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".jp2", ".j2k", ".j2c", ".jpf", ".jpx", ".png", ".apng", ".bmp", ".dib",
+          ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".pnm", ".pfm", ".gif", ".avif", ".avifs", ".heic", ".heif",
+          ".hif", ".ico")
+
+
+def is_image(name: str) -> bool:
+    return name.lower().endswith(IMAGES) and not Path(name).name.startswith(".")
+
+
 class Shards(FileBasedDatasource):  # type: ignore[misc]
     """Rows of the images in tar files, named as `vit embed` names them. Ray's reader of WebDataset gives no Arrow tables,
     which checkpoints need, and keys that two shards may share."""
 
     def _read_stream(self, file: Any, path: str) -> Iterator[pa.Table]:
+        others = 0
         with tarfile.open(fileobj=file, mode="r|") as archive:
             for member in archive:
-                data = archive.extractfile(member) if member.name.endswith((".jpg", ".png")) else None
+                data = archive.extractfile(member) if is_image(member.name) else None
                 if data:
                     yield pa.table({"path": [f"{path}/{member.name}"], "bytes": [data.read()]})
+                elif member.isfile():
+                    others += 1
+        if others:
+            print(f"{path}: {others} members are skipped, not images", file=sys.stderr)
 
 
 def read(images: str, kind: str, blocks: int) -> Any:
@@ -41,7 +57,10 @@ def read(images: str, kind: str, blocks: int) -> Any:
     if kind == "tar":  # shards of WebDataset
         return ray.data.read_datasource(Shards(images, file_extensions=["tar"]), override_num_blocks=blocks)
     if kind == "paths":
-        paths = [str(path) for path in sorted(Path(images).rglob("*")) if path.suffix in (".jpg", ".png")]
+        files = [str(path) for path in sorted(Path(images).rglob("*")) if path.is_file()]
+        paths = [path for path in files if is_image(path)]
+        if len(paths) < len(files):
+            print(f"{images}: {len(files) - len(paths)} files are skipped, not images", file=sys.stderr)
         return ray.data.from_items([{"path": path} for path in paths], override_num_blocks=blocks)
     return ray.data.read_binary_files(images, include_paths=True, override_num_blocks=blocks)
 
@@ -77,7 +96,7 @@ def main() -> None:
         batch_format="pyarrow",
         batch_size=64,
         num_cpus=options.threads,
-        concurrency=options.workers,
+        compute=ray.data.ActorPoolStrategy(size=options.workers),
         max_restarts=-1,
     )
     rows.write_parquet(options.output)

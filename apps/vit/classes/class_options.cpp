@@ -10,6 +10,7 @@
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/options/record.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 #include "vit/base/error.h"
@@ -49,9 +50,24 @@ std::optional<Classifier> encode_texts_as_classes(const CommonOptions& common, c
   return Classifier::of_texts(std::move(towers.image), std::move(*classes), *score);
 }
 
+/// Throws Error that names both if the text tower is not the one that encoded the vectors.
+void check_text_tower(const std::filesystem::path& vectors, const CommonOptions& common) {
+  const std::string record = read_record(vectors);
+  if (record.empty()) return;
+  const RunModel made = parse_run_facts(record, vectors.string()).model;
+  const auto tower = describe_text_tower(model_path(common), text_options(common));
+  const std::string found = tower ? tower->report.fingerprint : "no text tower";
+  VIT_CHECK(found == made.fingerprint, (Where{"classes", ErrorKind::mismatch}), vectors.string(),
+            ": holds vectors of texts of the model ", printable(made.model), " (fingerprint ",
+            made.fingerprint, "), which cannot be compared with images of ",
+            printable(model_path(common).string()), " (", found,
+            "); encode the texts with this model, or leave out --model");
+}
+
 std::optional<Classifier> load_classifier(const CommonOptions& common, const ClassOptions& options) {
   if (options.are_vectors()) {
     ClassVectors classes = load_class_vectors(options.texts.file);
+    check_text_tower(options.texts.file, common);
     const TextScore score = read_text_score(model_path(common), common.model_options);
     return Classifier::of_texts(load_model(common), std::move(classes), score);
   }
@@ -90,6 +106,14 @@ void add_class_options(std::vector<Option>& list, ClassOptions& options) {
   add_template_options(list, options.templates);
 }
 
+void take_class_record(const ClassOptions& options, CommonOptions& common) {
+  check_options(options);
+  if (options.are_vectors() && !options.texts.file.empty())
+    take_record(read_record(options.texts.file), options.texts.file.string(), common);
+  if (!options.classifier.empty())
+    take_record(read_record(options.classifier), options.classifier.string(), common);
+}
+
 std::optional<Classes> load_classes(const CommonOptions& common, const ClassOptions& options) {
   check_options(options);
   check_has_weights(common);
@@ -101,6 +125,11 @@ std::optional<Classes> load_classes(const CommonOptions& common, const ClassOpti
   if (kind != ClassKind::own) {
     const std::span<const std::string> names = classifier->labels();
     return Classes{.kind = kind, .classifier = *classifier, .labels = Labels({names.begin(), names.end()})};
+  }
+  if (options.labels.empty() && !common.quiet) {
+    for (const std::string& note : classifier->model()->report().notes) {
+      if (note.starts_with("id2label ")) print_failure("", note);  // names of classes that do not fit them
+    }
   }
   Labels labels(classifier->model()->config(), options.labels);
   if (!labels.names().empty()) classifier = classifier->with_labels(labels.names());

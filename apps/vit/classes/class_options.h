@@ -40,6 +40,10 @@ struct Classes {
   Labels labels;  // of its classes, for looking up folders and categories
 };
 
+/// Takes from the record of the head or of the vectors of classes, if one is given, what the command line
+/// does not say: the model above all. Throws Error as take_record() does.
+void take_class_record(const ClassOptions& options, CommonOptions& common);
+
 /// Loads the model and the requested classes; texts are encoded with a progress display. Returns nothing
 /// after an interrupt. Throws UsageError if the model has no classifier and no classes are given, or if
 /// options contradict each other, and Error for files that do not fit the model.

@@ -9,6 +9,7 @@
 #include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
 #include "vit/io/class_names.h"
+#include "vit/text/unicode.h"
 
 namespace vit::app {
 using namespace internal;
@@ -23,10 +24,10 @@ std::optional<std::size_t> parse_index(std::string_view digits) {
   return value;
 }
 
-/// Lower case, blanks as underscores.
+/// Lower case, blanks as underscores, letters composed: macOS names files in a decomposed form (NFD).
 std::string folded(std::string_view name) {
   std::string out;
-  for (const char c : name)
+  for (const char c : internal::is_utf8(name) ? internal::normalize_nfc(name) : std::string(name))
     out += c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
 }
@@ -74,7 +75,7 @@ Labels::Labels(const ModelConfig& config, const std::filesystem::path& file)
 void Labels::read_file(const std::filesystem::path& file) {
   ClassList classes = read_class_list(file);
   VIT_CHECK(classes.names.size() == num_classes_, "labels", file.string(), ": ", classes.names.size(),
-            " names for ", num_classes_, " classes");
+            classes.names.size() == 1 ? " name for " : " names for ", num_classes_, " classes");
   names_ = std::move(classes.names);
   ids_ = std::move(classes.ids);
   categories_ = std::move(classes.categories);

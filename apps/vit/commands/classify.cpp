@@ -141,7 +141,8 @@ class Classification : public ImageWork {
     run.progress().finish("");
     HtmlPage page{.title = "vit classify",
                   .facts = {count_of(items_.size(), "image")},
-                  .scores = are_probabilities() ? PageScores::probability : PageScores::number};
+                  .scores = are_probabilities() ? PageScores::probability : PageScores::number,
+                  .failures = run.progress().failures()};
     page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items_)});
     write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
     return 0;
@@ -164,12 +165,14 @@ class Classification : public ImageWork {
   bool has_header_ = false;
 };
 
-int classify(const ClassifyOptions& options) {
+int classify(ClassifyOptions& options) {
+  take_class_record(options.classes, options.common);
   Classification work(options);
   return run_images({.name = "classify",
                      .common = options.common,
                      .inputs = options.inputs,
                      .shard = options.shard,
+                     .takes_videos = true,
                      .reads = options.classes.files(),
                      .files = {options.html}},
                     work);

@@ -15,8 +15,8 @@
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/features.h"
-#include "apps/vit/options/model_source.h"
 #include "apps/vit/options/options.h"
+#include "apps/vit/options/record.h"
 #include "apps/vit/outputs/parts_folder.h"
 #include "apps/vit/outputs/result_writer.h"
 #include "apps/vit/outputs/run_facts.h"
@@ -173,12 +173,25 @@ void add_texts(const EmbedOptions& options, NamedVectors vectors, ResultWriter& 
   writer.add_texts(std::move(vectors));
 }
 
+/// The record of vectors of texts.
+RunFacts text_facts(const EmbedOptions& options, const TextTower& tower, const TextsToEncode& texts) {
+  RunFacts facts{.model = run_model(options.common, tower), .others = {}};
+  std::string templates;
+  for (const std::string& pattern : texts.templates) templates += (templates.empty() ? "" : "\n") + pattern;
+  facts.others.emplace_back("template", templates);
+  facts.others.emplace_back("library", to_string(tower.tokenizer().library()));
+  facts.others.emplace_back("normalized", options.normalize ? "yes" : "no");
+  return facts;
+}
+
 int embed_texts(const EmbedOptions& options, ResultFormat format, const TextsToEncode& texts) {
+  std::shared_ptr<const TextTower> tower;
   return run_texts(
-      text_job(options, texts), [&] { return load_text_tower(options.common); },
+      text_job(options, texts), [&] { return tower = load_text_tower(options.common); },
       [&](NamedVectors vectors) {
         ResultWriterOptions writer_options{.path = options.output, .format = format, .names = {}};
         if (options.shard) writer_options.row_shapes.emplace();
+        if (format == ResultFormat::safetensors) writer_options.facts = text_facts(options, *tower, texts);
         const auto writer = make_result_writer(writer_options);
         add_texts(options, std::move(vectors), *writer);
         writer->finish();
@@ -287,6 +300,9 @@ class Embedding : public ImageWork {
     ResultWriterOptions writer_options{
         .path = options_.output, .format = format_, .names = features_.names(), .resume = options_.resume};
     if (format_ == ResultFormat::jsonl) writer_options.facts = run_facts(options_, run.model(), features_);
+    if (format_ == ResultFormat::safetensors)
+      writer_options.facts =
+          text ? text_facts(options_, *text, texts_) : run_facts(options_, run.model(), features_);
     if (options_.shard) writer_options.row_shapes = row_shapes(run, features_);
     writer_ = make_result_writer(writer_options);
     std::erase_if(run.list().inputs, [&](const Input& input) { return writer_->take_done(input.name); });
@@ -306,7 +322,27 @@ class Embedding : public ImageWork {
   std::vector<std::vector<float>> scratch_;
 };
 
-int embed(const EmbedOptions& options) {
+ResultFormat parse_format(const std::string& value) {
+  if (value == "npy") return ResultFormat::npy;
+  if (value == "safetensors") return ResultFormat::safetensors;
+  fail_value("npy or safetensors", value);
+}
+
+/// Takes from the run that is resumed what the command line does not say.
+void take_resumed(EmbedOptions& options) {
+  if (!options.resume) return;
+  const std::optional<RunFacts> made = resume_record(options.output, options.has_parts(), options.common);
+  if (!made) return;
+  if (options.features.empty()) options.features = made->model.features;
+  for (const auto& [name, value] : made->others) {
+    if (name == "normalized" && value == "yes") options.normalize = true;
+    if (name == "format" && !options.format) options.format = parse_format(value);
+    if (name == "part_size" && !options.part_size) options.part_size = parse_integer(value, 1, kMaxPartSize);
+  }
+}
+
+int embed(EmbedOptions& options) {
+  take_resumed(options);
   const ResultFormat format = format_of(options);
   check_usage(options, format);
   TextsToEncode texts = read_texts_to_encode(options);
@@ -318,16 +354,11 @@ int embed(const EmbedOptions& options) {
                      .common = options.common,
                      .inputs = options.inputs,
                      .shard = options.shard,
+                     .takes_videos = true,
                      .files = options.has_parts() ? none : output,
                      .writes = options.has_parts() ? output : none,
                      .digests = options.has_parts() ? Digests::sha256 : Digests::none},
                     work);
-}
-
-ResultFormat parse_format(const std::string& value) {
-  if (value == "npy") return ResultFormat::npy;
-  if (value == "safetensors") return ResultFormat::safetensors;
-  fail_value("npy or safetensors", value);
 }
 
 /// Images, which are optional if there are texts.

@@ -232,11 +232,12 @@ Measure* requested_measure(const EvaluateOptions& options) {
   return found;
 }
 
-int evaluate(const EvaluateOptions& options) {
+int evaluate(EvaluateOptions& options) {
   if (Measure* const measure = requested_measure(options)) {
     return measure->run(
         {.folder = options.folder, .common = options.common, .as_json = options.format == PrintFormat::json});
   }
+  take_class_record(options.classes, options.common);
   Evaluation work(options);
   std::vector<fs::path> reads = options.classes.files();
   reads.push_back(options.folder);

@@ -74,7 +74,10 @@ void Progress::show_partial(double ended) {
 void Progress::add_failed(std::string_view name, std::string_view cause) {
   ++num_failed_;
   clear();
-  print_failure(name, with_flag_names(std::string(cause)));
+  const std::string shown = with_flag_names(std::string(cause));
+  print_failure(name, shown);
+  constexpr std::size_t kMostKept = 1000;
+  if (failures_.size() < kMostKept) failures_.emplace_back(name, without_repeated_name(name, shown));
   draw();
 }
 

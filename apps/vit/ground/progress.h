@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace vit::app {
 
@@ -28,6 +30,8 @@ class Progress {
 
   std::size_t num_done() const noexcept { return num_done_; }
   std::size_t num_failed() const noexcept { return num_failed_; }
+  /// What failed, and why, of the first thousand.
+  const std::vector<std::pair<std::string, std::string>>& failures() const noexcept { return failures_; }
   double seconds() const;
   /// Removes the bar, so that other text can be printed; it reappears with the next count.
   void clear();
@@ -43,6 +47,7 @@ class Progress {
   bool drawn_ = false;
   std::size_t num_done_ = 0;
   std::size_t num_failed_ = 0;
+  std::vector<std::pair<std::string, std::string>> failures_;
   double partial_ = 0;  // images done, failed and in progress
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_draw_{};

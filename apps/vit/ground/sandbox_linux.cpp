@@ -37,7 +37,7 @@ constexpr Where kWhere{"sandbox", ErrorKind::unsupported};
 
 [[noreturn]] void fail_errno(const std::string& what) {
   const int error = errno;
-  fail(kWhere, what, ": ", std::strerror(error));
+  fail(kWhere, "--sandbox: ", what, ": ", std::strerror(error));
 }
 
 // Landlock as the kernel documents it (Documentation/userspace-api/landlock.rst): headers of a distribution
@@ -181,7 +181,7 @@ class SystemCalls {
  public:
   explicit SystemCalls(bool may_truncate)
       : filter_(::seccomp_init(SCMP_ACT_ERRNO(EPERM)), ::seccomp_release) {
-    if (!filter_) fail(kWhere, "the kernel has no seccomp");
+    if (!filter_) fail(kWhere, "--sandbox: the kernel has no seccomp");
     for (const int call : kCalls) allow(call, {});
     if (may_truncate) allow(SCMP_SYS(truncate), {});
     // Opening for reading must not truncate a file: before version 3 Landlock allows it.
@@ -207,7 +207,7 @@ class SystemCalls {
 
  private:
   static void check(int result) {
-    if (result < 0) fail(kWhere, "the filter of system calls: ", std::strerror(-result));
+    if (result < 0) fail(kWhere, "--sandbox: the filter of system calls: ", std::strerror(-result));
   }
   void add(std::uint32_t action, int call, std::initializer_list<scmp_arg_cmp> conditions) const {
     check(::seccomp_rule_add_array(filter_.get(), action, call, static_cast<unsigned>(conditions.size()),

@@ -6,7 +6,7 @@ namespace {
 
 [[noreturn]] void fail_without_sandbox() {
   fail(Where{"sandbox", ErrorKind::unsupported},
-       "vit was built without it: on Linux it needs libseccomp (Debian: libseccomp-dev)");
+       "--sandbox: vit was built without it: on Linux it needs libseccomp (Debian: libseccomp-dev)");
 }
 
 }  // namespace

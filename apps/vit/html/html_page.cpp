@@ -137,6 +137,7 @@ JsonValue page_json(const HtmlPage& page, std::size_t max_bytes, ThumbnailText& 
   JsonValue out{{"facts", facts},
                 {"scores", page.scores == PageScores::probability ? "probability" : "number"},
                 {"large", page.images == PageImages::large},
+                {"sorted", page.is_sorted},
                 {"sections", std::move(sections)}};
   if (const std::size_t count = thumbnails.num_left_out(); count != 0)
     out["left_out"] =

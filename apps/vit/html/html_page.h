@@ -53,7 +53,9 @@ struct HtmlPage {
   std::vector<std::string> facts{};  // of one line below it
   PageScores scores = PageScores::number;
   PageImages images = PageImages::thumbnails;
+  bool is_sorted = false;  // the order of the items is that of their scores, not one that was given
   std::vector<PageSection> sections{};
+  std::vector<std::pair<std::string, std::string>> failures{};  // inputs without a result, and why
 };
 
 /// The page. To stay below `max_bytes`, thumbnails are left out, the last ones first.

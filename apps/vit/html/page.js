@@ -52,8 +52,19 @@ function picture(item) {
   return image;
 }
 
-function baseName(name) {
-  return name.slice(name.lastIndexOf('/') + 1) || name;
+// The end of each name, from a slash on, that no other name has: folders distinguish files of one name.
+const shortNames = new Map();
+function nameShortly(names) {
+  const ending = (name, parts) => name.split('/').slice(-parts).join('/') || name;
+  for (let parts = 1, left = [...new Set(names)]; left.length; ++parts) {
+    const counts = new Map();
+    for (const name of left) counts.set(ending(name, parts), (counts.get(ending(name, parts)) || 0) + 1);
+    left = left.filter(name => {
+      const isWhole = parts >= name.split('/').length;
+      if (isWhole || counts.get(ending(name, parts)) === 1) shortNames.set(name, ending(name, parts));
+      return !shortNames.has(name);
+    });
+  }
 }
 
 function makeCard(item) {
@@ -65,7 +76,7 @@ function makeCard(item) {
   else frame.appendChild(element('span', 'missing', item.missing));
   if (item.score !== undefined && !item.labels) frame.appendChild(element('span', 'badge', scoreText(item.score)));
   const text = card.appendChild(element('span', 'text'));
-  text.appendChild(element('span', 'name', baseName(item.name)));
+  text.appendChild(element('span', 'name', shortNames.get(item.name)));
   if (item.note) text.appendChild(element('span', 'note', item.note));
   item.rows = text.appendChild(element('span', 'labels'));
   card.addEventListener('click', () => openViewer(item));
@@ -120,6 +131,7 @@ const sections = data.sections.map(section => {
   }
   return {box, list, items: section.items, shown: [], count: 0};
 });
+nameShortly(items.map(item => item.name));
 document.getElementById('sections').append(...sections.map(section => section.box));
 
 // What an image is ordered by: the best of the labels that the filter speaks of, or its own score.
@@ -138,6 +150,7 @@ const orders = {
 const hasScores = items.some(item => item.score !== undefined);
 for (const [key, [text]] of Object.entries(orders)) {
   if (!hasScores && (key === 'best' || key === 'worst')) continue;
+  if (data.sorted && key === 'given') continue;
   order.add(new Option(text, key));
 }
 

@@ -23,6 +23,19 @@ std::string model_fact(const CommonOptions& options) {
   return "model " + name.string();
 }
 
+/// The inputs that failed, in a section of their own: a page is what others get to see.
+void add_failures(HtmlPage& page) {
+  if (page.failures.empty()) return;
+  page.facts.push_back(text(with_thousands(page.failures.size()), " failed"));
+  PageSection section{.title = "Failed", .note = "No result for these inputs.", .leads = {}, .items = {}};
+  for (const auto& [name, cause] : page.failures) {
+    PageItem& item = section.items.emplace_back(named_item(name));
+    item.thumbnail.failure = cause;
+    item.note = cause;
+  }
+  page.sections.push_back(std::move(section));
+}
+
 }  // namespace
 
 std::string count_of(std::size_t count, const std::string& noun) {
@@ -90,6 +103,10 @@ void write_run_page(const std::filesystem::path& path, HtmlPage page, std::span<
                     const CommonOptions& options) {
   page.facts.push_back(model_fact(options));
   if (page.images == PageImages::thumbnails) add_pictures(page, inputs, options);
+  std::size_t num_items = 0;
+  for (const PageSection& section : page.sections) num_items += section.items.size();
+  if (num_items == 0 && page.failures.empty()) page.facts.emplace_back("nothing was found");
+  add_failures(page);
   write_page(path, page);
 }
 

@@ -45,8 +45,9 @@ ImageSource InputReader::source(std::size_t index) {
     });
   }
   if (input.video) {
-    return LoadPixels([this, &input] {
+    return LoadPixels([this, &input, index] {
       VIT_CHECK(preprocessor_ != nullptr, "read video", "no rules for its frames");
+      if (digests_ != Digests::none) keep_digest_of_file(index);
       return preprocess_input(input, *preprocessor_);
     });
   }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -21,6 +22,7 @@
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
 #include "vit/io/folder.h"
+#include "vit/io/foreign_files.h"
 
 namespace vit::app {
 using namespace internal;
@@ -165,7 +167,8 @@ void add_path(const std::string& argument, InputList& list) {
         {.name = argument, .path = argument, .pixels = nullptr});  // if missing, reading reports it
     return;
   }
-  VIT_CHECK(status.type() != fs::file_type::not_found, "open", "no such file or folder");
+  VIT_CHECK(status.type() != fs::file_type::not_found, "open", "no such file or folder",
+            missing_hint(argument));
   VIT_CHECK(!error, "open", error.message());
   if (fs::is_directory(status)) {
     const std::size_t failures_before = list.failures.size();
@@ -198,6 +201,27 @@ void try_path(const std::string& argument, InputList& list) {
   } catch (const Error& error) {
     list.failures.push_back({argument.empty() ? "''" : argument, error.what()});
   }
+}
+
+/// Throws Error if the folders are the parts of a data set, train and val and the like, each with folders of
+/// classes: their names would be taken for those of classes.
+void check_no_splits(const fs::path& root, std::span<const fs::path> folders, const std::string& operation) {
+  constexpr std::string_view kSplits[] = {"train", "training", "val",     "valid", "validation",
+                                          "test",  "testing",  "holdout", "dev",   "eval"};
+  const auto is_split = [&](const fs::path& folder) {
+    if (std::ranges::find(kSplits, lower(folder.filename().string())) == std::end(kSplits)) return false;
+    std::error_code error;
+    return std::ranges::any_of(entries_of(folder, error), [](const fs::path& entry) {
+      std::error_code unreadable;
+      return left_by_others(entry.filename().string()) == nullptr && fs::is_directory(entry, unreadable);
+    });
+  };
+  std::vector<fs::path> splits;
+  std::ranges::copy_if(folders, std::back_inserter(splits), is_split);
+  if (splits.size() < 2) return;
+  fail(Where(operation).with(ErrorKind::mismatch), root.string(), ": its folders ",
+       printable(splits[0].filename().string()), " and ", printable(splits[1].filename().string()),
+       " are parts of a data set, not classes; give one of them, such as ", splits[0].string());
 }
 
 /// Adds the paths on `standard_input`, one per line.
@@ -381,6 +405,7 @@ std::vector<fs::path> class_folders(const fs::path& root, const std::string& ope
     return left_by_others(path.filename().string()) != nullptr || !fs::is_directory(path, unreadable);
   });
   VIT_CHECK(!folders.empty(), operation, root.string(), ": contains no folders; expected one per class");
+  check_no_splits(root, folders, operation);
   return folders;
 }
 

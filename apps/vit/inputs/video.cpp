@@ -6,10 +6,12 @@
 #include <array>
 #include <cctype>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <system_error>
 
 #include "apps/vit/inputs/video_module.h"
+#include "apps/vit/inputs/video_orientation.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -58,6 +60,23 @@ const VideoModule& video_module() {
   return *module;
 }
 
+/// Writes the pixels of `stored` to `upright`, by the EXIF value of the orientation.
+void rotate(const Image& stored, int orientation, Image& upright) {
+  const std::size_t height = stored.height(), width = stored.width();
+  const bool is_transposed = orientation >= 5;
+  const bool flips_x = orientation == 2 || orientation == 3 || orientation >= 7;
+  const bool flips_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  unsigned char* to = upright.data();
+  for (std::size_t y = 0; y < upright.height(); ++y) {
+    for (std::size_t x = 0; x < upright.width(); ++x, to += 3) {
+      std::size_t column = is_transposed ? y : x, row = is_transposed ? x : y;
+      if (flips_x) column = width - 1 - column;
+      if (flips_y) row = height - 1 - row;
+      std::copy_n(stored.data() + 3 * (row * width + column), 3, to);
+    }
+  }
+}
+
 }  // namespace
 
 void load_video_module() {
@@ -77,6 +96,8 @@ struct Video::Capture {
   const VideoModule& module;
   std::array<char, kVideoErrorSize> error{};
   std::unique_ptr<void, void (*)(void*)> video;
+  int orientation = 1;  // EXIF value by which stored frames are rotated
+  Image stored{};       // a frame before that
 
   [[noreturn]] void fail_with_error() const { fail(kWhere, path, ": ", error.data()); }
 };
@@ -87,7 +108,10 @@ Video::Video(const fs::path& path) {
   const VideoModule& module = video_module();
   capture_ = std::make_unique<Capture>(
       Capture{.path = path.string(), .module = module, .video = {nullptr, module.close}});
-  capture_->video.reset(module.open(fs::absolute(path).c_str(), capture_->error.data()));
+  const std::optional<int> orientation = video_orientation(path);
+  capture_->orientation = orientation.value_or(1);
+  capture_->video.reset(
+      module.open(fs::absolute(path).c_str(), orientation.has_value(), capture_->error.data()));
   if (capture_->video == nullptr) capture_->fail_with_error();
 }
 
@@ -102,9 +126,15 @@ bool Video::read(Image& frame, std::size_t max_pixels) {
   if (result == 0) return false;
   VIT_CHECK(height * width <= max_pixels, kWhere.with(ErrorKind::unsupported), capture_->path, ": frames of ",
             width, " x ", height, " pixels, above --max-pixels ", max_pixels);
-  if (frame.size() != ImageSize{height, width}) frame = Image(height, width);
-  if (capture_->module.copy_rgb(capture_->video.get(), frame.data(), capture_->error.data()) != 0)
+  const ImageSize stored{height, width};
+  const bool is_transposed = capture_->orientation >= 5;
+  const ImageSize upright = is_transposed ? ImageSize{width, height} : stored;
+  if (frame.size() != upright) frame = Image(upright.height, upright.width);
+  Image& target = capture_->orientation == 1 ? frame : capture_->stored;
+  if (target.size() != stored) target = Image(height, width);
+  if (capture_->module.copy_rgb(capture_->video.get(), target.data(), capture_->error.data()) != 0)
     capture_->fail_with_error();
+  if (capture_->orientation != 1) rotate(target, capture_->orientation, frame);
   return true;
 }
 

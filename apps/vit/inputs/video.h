@@ -25,7 +25,8 @@ class Video {
   Video(Video&&) noexcept;
   Video& operator=(Video&&) noexcept;
 
-  /// The next frame, in RGB; false at the end. Throws Error for a frame of more than `max_pixels`.
+  /// The next frame, in RGB, upright (video_orientation.h); false at the end. Throws Error for a frame of
+  /// more than `max_pixels`.
   bool read(Image& frame, std::size_t max_pixels);
   /// Number of frames according to the file; 0 = unknown.
   std::size_t num_frames() const;

@@ -11,8 +11,9 @@ inline constexpr std::size_t kVideoErrorSize = 512;
 
 /// Functions of the module. One that fails writes the reason to `error`: kVideoErrorSize bytes, terminated.
 struct VideoModule {
-  /// A video being read; null if it cannot be opened or decoded.
-  void* (*open)(const char* path, char* error);
+  /// A video being read; null if it cannot be opened or decoded. `as_stored`: its frames as they are stored,
+  /// else rotated as OpenCV does it.
+  void* (*open)(const char* path, bool as_stored, char* error);
   void (*close)(void* video);
   /// Reads the next frame: 1 if there is one, 0 at the end, -1 for a failure.
   int (*next)(void* video, std::size_t* height, std::size_t* width, char* error);
@@ -23,6 +24,6 @@ struct VideoModule {
 };
 
 /// The one symbol that the module exports: a VideoModule. Its number changes with the structure.
-inline constexpr const char* kVideoModuleSymbol = "vit_video_module_1";
+inline constexpr const char* kVideoModuleSymbol = "vit_video_module_2";
 
 }  // namespace vit::app

@@ -47,14 +47,25 @@ void silence() {
   ::setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);  // AV_LOG_QUIET, unless the user wants to read them
 }
 
+/// Releases before 4.5 do not rotate.
+void stop_rotating(cv::VideoCapture& video) {
+#if CV_VERSION_MAJOR > 4 || (CV_VERSION_MAJOR == 4 && CV_VERSION_MINOR >= 5)
+  video.set(cv::CAP_PROP_ORIENTATION_AUTO, 0);
+#else
+  static_cast<void>(video);
+#endif
+}
+
 /// `path` is an absolute one of one file: no network addresses, no patterns of numbered files.
-void* open_video(const char* path, char* error) {
+void* open_video(const char* path, bool as_stored, char* error) {
   return run_reporting<void*>(nullptr, error, [&]() -> void* {
     silence();
     const bool has_ffmpeg = cv::videoio_registry::hasBackend(cv::CAP_FFMPEG);
     auto capture = std::make_unique<Capture>();
-    if (capture->video.open(path, has_ffmpeg ? cv::CAP_FFMPEG : cv::CAP_OPENCV_MJPEG))
+    if (capture->video.open(path, has_ffmpeg ? cv::CAP_FFMPEG : cv::CAP_OPENCV_MJPEG)) {
+      if (as_stored) stop_rotating(capture->video);
       return capture.release();
+    }
     write_error("not a video that OpenCV can decode", error);
     return nullptr;
   });
@@ -90,8 +101,8 @@ double num_frames(void* video) {
 }  // namespace
 
 extern "C" {
-__attribute__((visibility("default"))) extern const vit::app::VideoModule vit_video_module_1;
-const vit::app::VideoModule vit_video_module_1{
+__attribute__((visibility("default"))) extern const vit::app::VideoModule vit_video_module_2;
+const vit::app::VideoModule vit_video_module_2{
     .open = open_video,
     .close = close_video,
     .next = next_frame,

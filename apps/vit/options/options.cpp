@@ -60,7 +60,7 @@ auto checked_by_library(const Read& read) {
   try {
     return read();
   } catch (const Error& error) {
-    fail_usage(error.what());
+    fail_usage(error.message());
   }
 }
 
@@ -283,6 +283,14 @@ void add_common_options(std::vector<Option>& list, CommonOptions& options, Batch
     add_precision_option(list, options);
   }
   add_run_options(list, options);
+  for (Option& option : std::span(list).subspan(first)) {
+    if (option.flag != nullptr) continue;
+    option.target.store = [&options, name = option.name,
+                           store = option.target.store](const std::vector<std::string>& values) {
+      store(values);
+      options.said.insert(name);
+    };
+  }
 }
 
 void remember_options(std::vector<Option>& list, std::size_t first, CommonOptions& options) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct CommonOptions {
   /// Options of the command line for loading the model and preprocessing its images, except for
   /// --model and those that RunModel keeps, with their values: for later runs with the same model.
   std::map<std::string, std::vector<std::string>> given{};
+  /// Names of all shared options of the command line.
+  std::set<std::string> said{};
 
   /// Whether only --architecture is given: random weights, or no weights at all.
   bool is_architecture_alone() const { return model.empty() && !model_options.architecture.empty(); }

@@ -144,6 +144,7 @@ void ArrayWriter::write_safetensors_file(std::span<const Array> arrays) const {
   std::map<std::string, std::string> metadata;
   if (has_files()) metadata["files"] = json_list(files_);
   if (has_texts()) metadata["names"] = json_list(texts_.names);
+  if (options_.facts) metadata[kRecordMember] = options_.facts->json();
   write_safetensors(options_.path, tensors, metadata);
 }
 

@@ -244,6 +244,7 @@ Image draw_colors(TensorView<const float> map, double low, double high, const Im
   numbers.convertTo(bytes, CV_8U, 255.0 / std::max(high - low, 1e-12),
                     -255.0 * low / std::max(high - low, 1e-12));
   cv::applyColorMap(bytes, colors, cv::COLORMAP_INFERNO);
+  colors.setTo(cv::Scalar::all(128), numbers != numbers);  // NaN: nothing is known there
   if (source != nullptr) {
     cv::Mat gray;
     cv::cvtColor(to_mat(*source), gray, cv::COLOR_BGR2GRAY);

@@ -13,11 +13,6 @@ namespace vit::app {
 using namespace internal;
 namespace {
 
-/// photos.jsonl -> .photos.jsonl.run.json
-std::filesystem::path facts_path(const std::filesystem::path& path) {
-  return path.parent_path() / ("." + path.filename().string() + ".run.json");
-}
-
 /// Numbers as nested lists: (2, 3) -> [[a, b, c], [d, e, f]]. Advances `data` past the written numbers.
 void write_nested(JsonWriter& json, const float*& data, const Shape& shape, std::size_t dimension) {
   if (dimension == shape.rank()) {
@@ -52,7 +47,7 @@ JsonlWriter::JsonlWriter(const ResultWriterOptions& options)
 }
 
 void JsonlWriter::check_facts() const {
-  const std::filesystem::path path = facts_path(options_.path);
+  const std::filesystem::path path = run_record_path(options_.path, /*is_folder=*/false);
   std::ifstream file(path, std::ios::binary);
   if (!options_.facts || !file.is_open()) return;  // from an earlier release
   parse_run_facts(read_rest(file, path), path.string()).check_same(*options_.facts, options_.path.string());
@@ -60,7 +55,7 @@ void JsonlWriter::check_facts() const {
 
 void JsonlWriter::write_facts() {
   if (!options_.facts || has_written_facts_) return;
-  AtomicFile file(facts_path(options_.path), "write");
+  AtomicFile file(run_record_path(options_.path, /*is_folder=*/false), "write");
   const std::string json = options_.facts->json();
   file.write(std::as_bytes(std::span(json)));
   file.commit();

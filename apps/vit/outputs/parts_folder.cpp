@@ -27,7 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Where kWhere{"resume", ErrorKind::mismatch};
-constexpr const char* kRun = "run.json";
 constexpr std::string_view kErrorKey = ", \"error\": ";
 
 /// "part-00012"
@@ -116,7 +115,7 @@ std::size_t PartsFolder::rows_of(std::size_t part) const {
 }
 
 void PartsFolder::open() {
-  const fs::path path = options_.folder / kRun;
+  const fs::path path = run_record_path(options_.folder, /*is_folder=*/true);
   run_ = open_locked(path, O_CREAT);
   std::ifstream file(path, std::ios::binary);
   const std::string found = read_rest(file, path);

@@ -45,7 +45,8 @@ struct ResultWriterOptions {
   ResultFormat format = ResultFormat::npz;
   std::vector<std::string> names;  // of the arrays, in the order of add()
   bool resume = false;             // jsonl: continue an interrupted run
-  /// jsonl: of the run, stored next to the file and compared when it is resumed.
+  /// Of the run: jsonl stores it next to the file and compares it when the run is resumed, safetensors among
+  /// the metadata.
   std::optional<RunFacts> facts{};
   /// Shapes of rows, without data, one per name: set if the file is to be written even without rows.
   std::optional<std::vector<ResultArray>> row_shapes{};

@@ -1,7 +1,11 @@
-// Everything that the results of a run depend on: stored with results that later runs continue or search, and
-// compared with those runs.
+// The record of how a result was made: the model, the options that it was loaded and its images preprocessed
+// with, the features. The one form of it is kept by heads of `vit fit`, vectors of texts, indexes, banks of
+// anomalies and runs that can be resumed; options/record.h makes it and takes from it what a command line
+// does not say.
 #pragma once
 
+#include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +25,11 @@ struct RunModel {
   std::string pad = "";          // r,g,b of --pad; "" = none
   std::string channels = "rgb";  // --channels
   /// Of all values of configuration and preprocessing, which other options change too; "" = not noted (0.2).
+  /// Comparable within a release: the next one may have more values.
   std::string settings = "";
+  std::string release = "";  // that made the results; "" = not noted (before 0.4)
+  /// How the model was loaded: CommonOptions::given of the run.
+  std::map<std::string, std::vector<std::string>> options{};
 
   /// Throws Error that names both if results of `other` are not comparable. `where` names the files.
   void check_same(const RunModel& other, const std::string& where) const;
@@ -45,5 +53,13 @@ struct RunFacts {
 };
 /// Throws Error naming `place` if the text is not what RunFacts::json() wrote.
 RunFacts parse_run_facts(const std::string& text, const std::string& place);
+
+/// Where a run that can be resumed keeps its record: run.json in a folder of results, .NAME.run.json next to
+/// a file.
+std::filesystem::path run_record_path(const std::filesystem::path& output, bool is_folder);
+/// The record among the metadata of a .safetensors file; "" = none. Throws Error if it is no such file.
+std::string read_record(const std::filesystem::path& file);
+/// The name of that member of the metadata.
+inline constexpr const char* kRecordMember = "vit_record";
 
 }  // namespace vit::app

@@ -18,11 +18,15 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
   return std::filesystem::is_regular_file(a, error) && std::filesystem::equivalent(a, b, error);
 }
 
+bool takes_frames(const ImageJob& job) {
+  return job.takes_videos && job.common.model_options.clip_frames == 0;
+}
+
 InputList list_of(const ImageJob& job) {
   InputList list = job.list                                   ? job.list()
                    : job.common.model_options.clip_frames > 0 ? list_clips(job.inputs)
                                                               : list_inputs(job.inputs, std::cin);
-  if (job.shard) take_shard(list, *job.shard);
+  if (job.shard && !takes_frames(job)) take_shard(list, *job.shard);
   return list;
 }
 
@@ -56,6 +60,10 @@ int run_images(const ImageJob& job, ImageWork& work) {
   const std::vector<std::filesystem::path> outputs = outputs_of(job);
   check_replaces_nothing(outputs, job, run.inputs());
   confine(job.common, run.inputs(), job.reads, outputs);
+  if (takes_frames(job)) {  // decoded by the confined process; frames are counted before a part is taken
+    expand_videos(run.list(), job.common.model_options.max_pixels);
+    if (job.shard) take_shard(run.list(), *job.shard);
+  }
   const std::optional<Request> request = work.load(run);
   if (!request) return interrupted_exit_code();
   if (run.model_) check_no_weights(outputs, run.model_->report().files);

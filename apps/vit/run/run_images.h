@@ -30,6 +30,7 @@ struct ImageJob {
   std::span<const std::string> inputs{};        // INPUT...
   std::function<InputList()> list{};            // if the inputs are listed in another way
   std::optional<Shard> shard{};                 // the part of the inputs that is run
+  bool takes_videos = false;                    // of a video each frame is an input, if it is no clip
   std::vector<std::filesystem::path> reads{};   // in addition to inputs and model
   std::vector<std::filesystem::path> files{};   // written: each must be possible in its folder
   std::vector<std::filesystem::path> writes{};  // other files and folders, which their writers check

@@ -9,12 +9,15 @@
 
 #include "vit/base/check.h"
 #include "vit/io/file_status.h"
+#include "vit/io/foreign_files.h"
 #include "vit/io/in_quotes.h"
+#include "vit/weights/architectures/architecture.h"
 #include "vit/weights/checkpoint/adapter.h"
 #include "vit/weights/checkpoint/class_rules.h"
 #include "vit/weights/checkpoint/find_family.h"
 #include "vit/weights/checkpoint/find_model.h"
 #include "vit/weights/checkpoint/fingerprint.h"
+#include "vit/weights/checkpoint/foreign_layouts.h"
 #include "vit/weights/checkpoint/layout_file.h"
 #include "vit/weights/checkpoint/open_weights.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
@@ -85,6 +88,7 @@ void finish(Checkpoint<ModelConfig>& checkpoint, const SourceFiles& files) {
 
 /// exp(logit_scale) and logit_bias.
 void finish(Checkpoint<TextConfig>& checkpoint, const SourceFiles& files) {
+  checkpoint.report.fingerprint = fingerprint(checkpoint.report, files.tensors);
   if (!checkpoint.config.score) return;
   const double scale = std::exp(double{checkpoint.weights.logit_scale.load().data()[0]});
   const double bias = double{checkpoint.weights.logit_bias.load().data()[0]};
@@ -95,19 +99,15 @@ void finish(Checkpoint<TextConfig>& checkpoint, const SourceFiles& files) {
   checkpoint.config.score->bias = static_cast<float>(bias);
 }
 
-/// How to download a repository given by its name, "" if `path` does not look like one.
-std::string download_hint(const fs::path& path) {
-  const std::string name = path.string();
-  const std::size_t slash = name.find('/');
-  const bool is_plain = std::ranges::all_of(name, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-' || c == '/';
-  });
-  std::error_code failure;
-  if (!is_plain || slash == 0 || slash == std::string::npos || slash != name.rfind('/') ||
-      slash + 1 == name.size() || name.starts_with('.') || fs::exists(name.substr(0, slash), failure))
-    return "";
-  return "; a repository of Hugging Face is downloaded by: hf download " + name + " --local-dir " +
-         name.substr(slash + 1);
+/// What a missing path may have been meant as.
+std::string missing_model_hint(const std::string& path) {
+  std::string hint = missing_hint(path);
+  if (!hint.empty() || path.find('/') != path.npos) return hint;
+  const std::string name = path.substr(0, path.find('.'));
+  if (find_known_architecture(name) == nullptr) return "";
+  const std::string tag = name == path ? ".TAG" : path.substr(name.size());
+  return "; it is the name of an architecture of timm, whose weights are downloaded by: hf download timm/" +
+         name + tag + " --local-dir " + name;
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ std::string download_hint(const fs::path& path) {
 CheckpointFolder::CheckpointFolder(const fs::path& path, ModelOptions options)
     : path_(resolve_checkpoint(path)), options_(std::move(options)) {
   VIT_CHECK(fs::exists(load_status(path, kWhere)), kWhere, "no such file or folder: ", path.string(),
-            download_hint(path));
+            missing_model_hint(path.string()));
   if (is_adapter(path_)) {
     VIT_CHECK(options_.adapter.empty(), kWhere.with(ErrorKind::argument), path_.string(),
               ": is an adapter itself; give the folder of its base to ModelOptions::adapter");
@@ -219,7 +219,7 @@ const std::optional<ParsedCheckpoint<Config>>& CheckpointFolder::parsed() const 
                     .has_weights = has_weights(),
                     .root = root_,
                     .in_training_file = in_training_file_};
-  tower.parsed = parse(files, kind);
+  tower.parsed = naming_layout(model, [&] { return parse(files, kind); });
   if (tower.parsed) validate(tower.parsed->config, files.config_name());
   tower.files = std::make_shared<const SourceFiles>(std::move(files));
   return tower.parsed;
@@ -281,17 +281,19 @@ Checkpoint<Config> CheckpointFolder::load() const {
   const auto& tower = std::get<Tower<Config>>(towers_);
   const std::optional<ParsedCheckpoint<Config>>& found = parsed<Config>();
   VIT_CHECK(found, kWhere.with(ErrorKind::unsupported), path_.string(), kNoTower<Config>);
-  TensorMatcher matcher(*tower.files, *found, tensors_);
-  Checkpoint<Config> checkpoint{
-      .config = found->config, .weights = matcher.match(found->config), .report = {}};
-  if constexpr (std::is_same_v<Config, ModelConfig>) {
-    if (found->dense) {
-      validate(found->dense->config, found->config.encoder.depth, tower.files->config_name());
-      checkpoint.dense = DenseCheckpoint{.config = found->dense->config,
-                                         .weights = matcher.match(*found->dense, found->config.embed_dim)};
+  Checkpoint<Config> checkpoint{.config = found->config, .weights = {}, .report = {}};
+  naming_layout(*tensors_, [&] {
+    TensorMatcher matcher(*tower.files, *found, tensors_);
+    checkpoint.weights = matcher.match(found->config);
+    if constexpr (std::is_same_v<Config, ModelConfig>) {
+      if (found->dense) {
+        validate(found->dense->config, found->config.encoder.depth, tower.files->config_name());
+        checkpoint.dense = DenseCheckpoint{.config = found->dense->config,
+                                           .weights = matcher.match(*found->dense, found->config.embed_dim)};
+      }
     }
-  }
-  matcher.finish(checkpoint.report);
+    matcher.finish(checkpoint.report);
+  });
   fill_report(found->notes, checkpoint.report);
   finish(checkpoint, *tower.files);
   return checkpoint;

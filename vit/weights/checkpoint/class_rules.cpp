@@ -21,8 +21,11 @@ bool is_multi_label(const SourceFiles& files, std::size_t num_classes) {
 
 /// How id2label differs from the classes of the model; "" if they are the same.
 std::string label_note(const SourceFiles& files, std::size_t num_classes) {
-  const auto names = files.config ? files.config->find("id2label") : std::nullopt;
+  const auto names = files.config ? find_hf_labels(*files.config) : std::nullopt;
   if (!names || num_classes == 0) return "";
+  if (names->size() > num_classes)
+    return text("id2label names ", names->size(), " classes, but the model has ", num_classes,
+                ": the names are those of another model and not used; --labels gives them");
   std::size_t fitting = 0;
   for (std::size_t i = 0; i < num_classes; ++i) fitting += names->find(std::to_string(i)) ? 1 : 0;
   if (fitting == num_classes && names->size() == num_classes) return "";

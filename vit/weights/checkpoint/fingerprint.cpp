@@ -84,17 +84,27 @@ void add_tensor(Hash& hash, const TensorEntry& entry) {
   }
 }
 
-}  // namespace
-
-std::string fingerprint(const ModelConfig& config, const LoadReport& report, const TensorFile& tensors) {
+void add_used(Hash& hash, const LoadReport& report, const TensorFile& tensors) {
   std::vector<std::string_view> names;
   for (const TensorUse& use : report.tensors) {
     if (use.ignored_because.empty()) names.push_back(use.name);
   }
   std::ranges::sort(names);
+  for (const std::string_view name : names) add_tensor(hash, tensors.at(name));
+}
+
+}  // namespace
+
+std::string fingerprint(const ModelConfig& config, const LoadReport& report, const TensorFile& tensors) {
   Hash hash;
   add_config(hash, config);
-  for (const std::string_view name : names) add_tensor(hash, tensors.at(name));
+  add_used(hash, report, tensors);
+  return hash.digits();
+}
+
+std::string fingerprint(const LoadReport& report, const TensorFile& tensors) {
+  Hash hash;
+  add_used(hash, report, tensors);
   return hash.digits();
 }
 

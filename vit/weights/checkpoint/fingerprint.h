@@ -15,6 +15,8 @@ namespace vit::internal {
 /// of each, evenly spaced; a given RoPE scaling rule is included too. Other fields of
 /// ModelConfig are excluded: files outlive releases that add some.
 std::string fingerprint(const ModelConfig& config, const LoadReport& report, const TensorFile& tensors);
+/// The same of a text tower, without heads and pooling.
+std::string fingerprint(const LoadReport& report, const TensorFile& tensors);
 /// The fingerprint of a model with random weights.
 std::string fingerprint_of_random(std::string_view architecture, const ModelConfig& config, unsigned seed);
 

@@ -10,6 +10,7 @@
 #include "vit/base/check.h"
 #include "vit/io/file_status.h"
 #include "vit/io/folder.h"
+#include "vit/io/foreign_files.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/json.h"
 #include "vit/io/source_file.h"
@@ -114,60 +115,9 @@ std::optional<fs::path> find_last_checkpoint(const fs::path& folder) {
   return folder / ("checkpoint-" + std::to_string(*last));
 }
 
-// --------------------------------------------------------------------------------------- foreign formats
-
-struct Foreign {
-  std::string_view ending;  // of the name
-  std::string_view magic;   // first bytes, where they decide
-  std::string_view what, next;
-};
-constexpr std::string_view kSaveAgain =
-    "load the model in its library and save it with save_pretrained() or torch.save(model.state_dict())";
-constexpr std::string_view kFindTorch = "take the PyTorch or safetensors checkpoint that it was made from";
-constexpr Foreign kForeign[] = {
-    {".h5", "\x89HDF", "weights of TensorFlow or Keras",
-     "in transformers from_pretrained(..., from_tf=True) and save_pretrained() convert them"},
-    {".keras", "", "a model of Keras", kFindTorch},
-    {".msgpack", "", "weights of Flax",
-     "in transformers from_pretrained(..., from_flax=True) and save_pretrained() convert them"},
-    {".onnx", "", "a graph of ONNX", kFindTorch},
-    {".onnx_data", "", "weights of an ONNX graph", kFindTorch},
-    {".gguf", "GGUF", "GGUF, the format of llama.cpp", kFindTorch},
-    {".ggml", "lmgg", "GGML, a format of llama.cpp", kFindTorch},
-    {".tflite", "", "a model of TensorFlow Lite", kFindTorch},
-    {"saved_model.pb", "", "a SavedModel of TensorFlow", kFindTorch},
-    {".index", "", "a checkpoint of TensorFlow", kFindTorch},
-    {".data-00000-of-00001", "", "a checkpoint of TensorFlow", kFindTorch},
-    {".mlmodel", "", "a model of Core ML", kFindTorch},
-    {".mlpackage", "", "a model of Core ML", kFindTorch},
-    {".engine", "", "an engine of TensorRT", kFindTorch},
-    {".plan", "", "an engine of TensorRT", kFindTorch},
-    {"openvino_model.bin", "", "a model of OpenVINO", kFindTorch},
-    {"openvino_model.xml", "", "a model of OpenVINO", kFindTorch},
-    {".pdparams", "", "weights of PaddlePaddle", kFindTorch},
-    {".distcp", "", "a distributed checkpoint of PyTorch (FSDP)",
-     "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER model.pth joins it"},
-    {"zero_to_fp32.py", "", "a sharded checkpoint of DeepSpeed",
-     "its zero_to_fp32.py joins it: python zero_to_fp32.py . model.pth"},
-    {".pt2", "", "a program of torch.export", kSaveAgain},
-    {".pkl", "", "a pickle of Python", kSaveAgain},
-    {".pickle", "", "a pickle of Python", kSaveAgain},
-    {".joblib", "", "a pickle of joblib", kSaveAgain},
-    {".ot", "", "weights of tch-rs", kFindTorch},
-    {".mar", "", "an archive of TorchServe", "unpack it and take the checkpoint inside"},
-    {".nemo", "", "an archive of NeMo", "unpack it and take the checkpoint inside"},
-    {".orbax-checkpoint", "", "a checkpoint of Orbax (JAX)", kFindTorch},
-};
-
-std::string describe(const std::string& name, const Foreign& foreign) {
-  return in_quotes(name) + " is " + std::string(foreign.what) + ", which is not read; " +
-         std::string(foreign.next);
-}
-
-const Foreign* find_foreign(std::string_view name) {
-  const auto found =
-      std::ranges::find_if(kForeign, [&](const Foreign& foreign) { return name.ends_with(foreign.ending); });
-  return found == std::end(kForeign) ? nullptr : &*found;
+/// The name and what it is.
+std::string named(const std::string& name, const ForeignFile& foreign) {
+  return in_quotes(name) + " is " + describe(foreign);
 }
 
 }  // namespace
@@ -190,8 +140,15 @@ fs::path resolve_checkpoint(const fs::path& path) {
 std::string foreign_weights(const fs::path& folder) {
   std::vector<std::string> below;
   for (const std::string& name : names_in(folder)) {
-    if (const Foreign* const foreign = find_foreign(name)) return describe(name, *foreign);
+    if (const ForeignFile* const foreign = foreign_by_name(name)) return named(name, *foreign);
     if (holds_weights(resolve_checkpoint(folder / name))) below.push_back(in_quotes(name));
+  }
+  for (const std::string& name : names_in(folder)) {  // onnx/model.onnx next to config.json
+    if (!below.empty() || !is_folder(folder / name)) continue;
+    for (const std::string& inner : names_in(folder / name)) {
+      if (const ForeignFile* const foreign = foreign_by_name(inner))
+        return named(name + "/" + inner, *foreign);
+    }
   }
   return below.empty()
              ? ""
@@ -200,13 +157,12 @@ std::string foreign_weights(const fs::path& folder) {
 
 std::string foreign_format(const fs::path& file) {
   const std::string name = file.filename().string();
-  if (const Foreign* const foreign = find_foreign(name)) return describe(name, *foreign);
+  if (const ForeignFile* const foreign = foreign_by_name(name)) return named(name, *foreign);
   if (!is_file(file)) return "";
-  const std::string first = SourceFile(file, kWhere).text(0, 4);
-  for (const Foreign& foreign : kForeign) {
-    if (!foreign.magic.empty() && first == foreign.magic) return describe(name, foreign);
-  }
-  return "";
+  constexpr std::size_t kFirstBytes = 512;
+  const ForeignFile* const foreign = foreign_by_content(SourceFile(file, kWhere).text(0, kFirstBytes));
+  const bool is_zip = foreign != nullptr && foreign->what.find("zip") != std::string_view::npos;
+  return foreign == nullptr || is_zip ? "" : named(name, *foreign);  // PyTorch's own files are zip archives
 }
 
 }  // namespace vit::internal

@@ -130,7 +130,7 @@ std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) 
     return entry != nullptr && !entry->shape.empty() ? entry->shape[0] : 0;
   };
   const std::size_t weight = rows(".weight"), bias = rows(".bias");
-  const auto names = files.config->find("id2label");
+  const auto names = find_hf_labels(*files.config);
   const std::size_t labels = names ? names->size() : 0;
   if (weight != 0 && weight == bias) return weight;
   if (weight != 0 || bias != 0)
@@ -139,15 +139,21 @@ std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) 
   return labels != 0 ? labels : 2;
 }
 
-std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes) {
+std::optional<Json> find_hf_labels(const Json& config) {
   const auto names = config.find("id2label");
+  return names && !names->is_null() ? std::optional(*names) : std::nullopt;
+}
+
+std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes) {
+  const auto names = find_hf_labels(config);
+  if (names && names->size() > num_classes) return {};  // of another model: no class is sure to be its own
   std::vector<std::string> labels(names ? num_classes : 0);
   bool has_names = false;  // other than the placeholders that transformers makes where there are none
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string number = std::to_string(i);
     const auto name = names->find(number);
-    labels[i] = !name ? number : name->is_number() ? std::to_string(name->as_integer()) : name->as_string();
-    has_names = has_names || (name && labels[i] != "LABEL_" + number);
+    labels[i] = !name || name->is_null() ? number : name->is_number() ? std::to_string(name->as_integer()) : name->as_string();
+    has_names = has_names || (name && !name->is_null() && labels[i] != "LABEL_" + number);
   }
   if (!has_names) labels.clear();
   return labels;

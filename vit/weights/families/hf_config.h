@@ -46,7 +46,10 @@ void set_dinov3_position(const Json& json, ModelConfig& config);
 /// two tensors decide, the labels where those disagree or are missing though the class has a classifier.
 std::size_t count_hf_classes(const SourceFiles& files, const std::string& name);
 
-/// Class names in index order; nothing if id2label is absent, of another size or full of placeholders.
+/// The member id2label; nothing if it is absent or null.
+std::optional<Json> find_hf_labels(const Json& config);
+/// Class names in index order, a number for a class without one; nothing if there are more names than
+/// classes, or none but placeholders.
 std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes);
 
 /// What a file of ViT or DINOv2 calls the parts of its blocks. All published ones keep the names of the

@@ -103,7 +103,7 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
   }
   DenseConfig out{.family = "dpt", .branches = {}, .depth_unit = DepthUnit::inverse, .labels = {}};
   if (classes) {
-    const auto names = config.find("id2label");
+    const auto names = find_hf_labels(config);
     const std::size_t count = names ? names->size() : stored_channels(files, "head.head.4.weight", 2);
     branch.outputs = {{.meaning = MapMeaning::classes, .channels = count, .finish = MapFinish::none}};
     out.labels = read_hf_labels(config, count);

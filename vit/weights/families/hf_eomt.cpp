@@ -131,7 +131,7 @@ ModelConfig read_backbone_config(const SourceFiles& files) {
 }
 
 DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
-  const auto names = config.find("id2label");
+  const auto names = find_hf_labels(config);
   const std::size_t classes = names ? names->size() : 2;
   DenseBranch branch{
       .name = "",

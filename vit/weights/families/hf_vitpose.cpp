@@ -99,7 +99,7 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
   const Json& config = *files.config;
   const bool simple = config.find_bool("use_simple_decoder").value_or(true);
   const TensorEntry* const last = files.find("head.conv.bias", Place::outside);
-  const auto names = config.find("id2label");
+  const auto names = find_hf_labels(config);
   const std::size_t keypoints = last != nullptr && !last->shape.empty() ? last->shape[0]
                                 : names                                 ? names->size()
                                                                         : 2;

@@ -66,7 +66,7 @@ ModelConfig read_config(const SourceFiles& files) {
 
 DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
   const TensorEntry* const last = files.find("class_labels_classifier.layers.2.bias", Place::outside);
-  const auto names = files.config->find("id2label");
+  const auto names = find_hf_labels(*files.config);
   const std::size_t classes = last != nullptr && !last->shape.empty() ? last->shape[0]
                               : names                                 ? names->size() + 1
                                                                       : 92;

@@ -7,7 +7,7 @@
 
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
-#include "apps/vit/options/model_source.h"
+#include "apps/vit/options/record.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 
@@ -75,6 +75,8 @@ int run(Parsed& parsed) {
   if (!wrong.empty()) fail_usage(wrong.front() + " is for vit anomaly " + (is_fit ? "score" : "fit"));
   if (is_fit) {
     if (options.output.empty()) fail_usage("--output BANK is required");
+    options.said = parsed.only_fit;
+    if (options.foreground) options.said.emplace_back("--foreground");
     return fit_anomalies(options);
   }
   options.bank = options.inputs.front();
@@ -169,7 +171,12 @@ void add_score_options(std::vector<Option>& list, Parsed& parsed) {
 
 AnomalyModel load_bank(const std::filesystem::path& path, CommonOptions& common) {
   AnomalyModel bank = AnomalyModel::load(path);
-  if (!bank.source().empty()) inherit_model(common, bank.source(), path.string());
+  take_record(bank.source(), path.string(), common);
+  const InputSize &given = common.session.input_size, &own = bank.input_size();
+  const bool is_own_size = given.kind == own.kind && given.height == own.height && given.width == own.width;
+  VIT_CHECK(!common.said.contains("--size") || is_own_size, (Where{"anomaly", ErrorKind::mismatch}),
+            path.string(),
+            ": was made with another --size than this run has; leave the option out to use the bank's");
   common.session.input_size = bank.input_size();
   return bank;
 }

@@ -26,6 +26,7 @@ struct AnomalyCommandOptions {
   bool rotations = false;
   bool foreground = false;
   double quantile = AnomalyOptions().quantile;
+  std::vector<std::string> said;  // options of fit on the command line
   // score
   std::filesystem::path bank;
   std::filesystem::path maps;

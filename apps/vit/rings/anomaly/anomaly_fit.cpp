@@ -1,6 +1,8 @@
 // vit anomaly fit: good images to a bank of patches.
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <set>
@@ -12,7 +14,7 @@
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
-#include "apps/vit/options/model_source.h"
+#include "apps/vit/options/record.h"
 #include "apps/vit/outputs/result_writer.h"
 #include "apps/vit/rings/anomaly/anomaly.h"
 #include "apps/vit/run/run_images.h"
@@ -52,6 +54,72 @@ AnomalyOptions library_options(const AnomalyCommandOptions& options, const Model
   return out;
 }
 
+/// Names of folders in which images are not good, or no images but masks.
+bool is_bad_folder(std::string name) {
+  constexpr std::string_view kBad[] = {"ground_truth", "groundtruth", "test",    "bad",    "ng",
+                                       "abnormal",     "anomalous",   "anomaly", "defect", "defects",
+                                       "defective",    "masks",       "mask",    "defekt", "reject"};
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::find(kBad, name) != std::end(kBad);
+}
+
+/// The folder of good images of a data set.
+std::string good_folder_of(const fs::path& root) {
+  std::error_code error;
+  for (const char* place : {"train/good", "good", "train/normal", "normal", "train/ok", "ok", "OK"}) {
+    if (fs::is_directory(root / place, error)) return (root / place).string();
+  }
+  return "a folder of good images only";
+}
+
+/// Throws Error if the argument is a whole data set: its defects and masks would be learned as good. Images
+/// below good/ next to other folders, and below test/ and the like, are the signs.
+void check_are_good(const std::string& argument, std::span<const Input> inputs) {
+  std::error_code error;
+  if (!fs::is_directory(argument, error)) return;
+  const fs::path root(argument);
+  const bool has_good = fs::is_directory(root / "good", error);
+  for (const Input& input : inputs) {
+    const fs::path below = fs::path(input.path).lexically_relative(root);
+    if (below.empty() || below.begin()->string() == "..") continue;
+    bool is_bad = has_good && *below.begin() != "good" && below.has_parent_path();
+    for (const fs::path& part : below.parent_path()) is_bad = is_bad || is_bad_folder(part.string());
+    VIT_CHECK(
+        !is_bad, (Where{"anomaly fit", ErrorKind::mismatch}), argument, ": holds ", below.string(),
+        ", which its folder says is not good: this is a whole data set, with test images, defects or masks; "
+        "give ",
+        good_folder_of(root));
+  }
+}
+
+/// Throws Error that names both if an option of fit says otherwise than the bank that is added to.
+void check_same_bank(const AnomalyCommandOptions& options, const AnomalyOptions& now,
+                     const AnomalyModel& bank) {
+  const AnomalyOptions& made = bank.options();
+  const auto check = [&](const char* option, const auto& former, const auto& given, const auto& show) {
+    if (std::ranges::find(options.said, option) == options.said.end() || former == given) return;
+    fail(Where("anomaly fit", ErrorKind::mismatch), options.output.string(), ": was made with ", option, " ",
+         show(former), ", but this run has ", option, " ", show(given),
+         "; leave the option out to add images to the bank, or name another bank");
+  };
+  const auto plain = [](const auto& value) { return text(value); };
+  const auto list = [](const std::vector<std::size_t>& layers) {
+    std::string out;
+    for (const std::size_t layer : layers) out += (out.empty() ? "" : ",") + std::to_string(layer);
+    return out.empty() ? std::string("(after the final norm)") : out;
+  };
+  check("--layer", made.layers, now.layers, list);
+  check("--neighborhood", made.neighborhood, now.neighborhood, plain);
+  check("--quantile", made.quantile, now.quantile, plain);
+  check("--score", made.score, now.score, [](AnomalyScore score) { return std::string(to_string(score)); });
+  check("--foreground", made.foreground, now.foreground,
+        [](bool is) { return std::string(is ? "yes" : "no"); });
+  check("--coreset", std::pair(made.coreset.fraction, made.coreset.count),
+        std::pair(now.coreset.fraction, now.coreset.count),
+        [](const auto& size) { return size.second > 0 ? text(size.second) : text(size.first); });
+}
+
 /// Images that the bank has by name are not added again.
 std::size_t remove_known(InputList& list, const AnomalyModel& bank) {
   const std::set<std::string_view> known(bank.images().begin(), bank.images().end());
@@ -84,16 +152,27 @@ std::string percent(double share) {
   return number;
 }
 
+/// How sure the threshold is, which is the largest of n scores: 1 - Q^n.
+std::string certainty(const AnomalyModel& bank) {
+  constexpr double kWanted = 0.95;
+  const double quantile = bank.options().quantile;
+  const std::string share = percent(quantile);
+  char number[32];
+  std::snprintf(number, sizeof number, "%.0f %%", 100 * bank.confidence());
+  if (bank.confidence() >= kWanted)
+    return text("at least ", share, " of good images are below it, with ", number, " confidence");
+  const double needed = std::ceil(std::log(1 - kWanted) / std::log(quantile));
+  return text("few images for a ", share, " threshold: ", needed, " give 95 % confidence, these ", number);
+}
+
 std::string as_text(const AnomalyModel& bank, const fs::path& output) {
   std::string out = text(bank.num_patches(), " of ", bank.num_patches_seen(), " patches of ",
                          bank.images().size(), bank.images().size() == 1 ? " good image" : " good images");
   if (bank.threshold()) {
     char number[32];
-    std::snprintf(number, sizeof number, "%.6g", static_cast<double>(*bank.threshold()));
+    std::snprintf(number, sizeof number, "%.4g", static_cast<double>(*bank.threshold()));
     out += text(", threshold ", number);
-    if (bank.confidence() > 0)
-      out += text(" (", percent(bank.options().quantile), " of good images are below it with ",
-                  percent(bank.confidence()), " confidence)");
+    if (bank.confidence() > 0) out += " (" + certainty(bank) + ")";
   }
   return out + ": " + printable(output.string()) + "\n";
 }
@@ -131,11 +210,16 @@ class Fitting : public ImageWork {
  public:
   explicit Fitting(AnomalyCommandOptions& options) : options_(options) {
     std::error_code error;
-    if (fs::exists(options.output, error)) existing_ = load_bank(options.output, options.common);
+    if (fs::exists(options.output, error)) {
+      existing_ = load_bank(options.output, options.common);
+    } else if (!options.common.said.contains("--size")) {
+      options.common.session.input_size = {.kind = InputSize::Kind::native};  // a crop hides defects
+    }
   }
 
   InputList list() {
     InputList list = list_inputs(options_.inputs, std::cin);
+    for (const std::string& argument : options_.inputs) check_are_good(argument, list.inputs);
     if (!existing_) return list;
     if (const std::size_t num_known = remove_known(list, *existing_); num_known != 0)
       list.notes.push_back({"", text("images that the bank has already are left out: ", num_known)});
@@ -146,6 +230,7 @@ class Fitting : public ImageWork {
     const Model& model = *run.load();
     const InputSize& size = options_.common.session.input_size;
     const int threads = options_.common.session.threads;
+    if (existing_) check_same_bank(options_, library_options(options_, model), *existing_);
     builder_ = existing_ ? AnomalyBuilder::resume(model, size, *std::exchange(existing_, {}), threads)
                          : AnomalyBuilder(model, size, library_options(options_, model));
     if (options_.rotations) rotations_.emplace(run, options_.common);
@@ -167,11 +252,12 @@ class Fitting : public ImageWork {
     if (interrupted() || has_only_bad) return 0;
     VIT_CHECK(builder_->num_images() > 0, "anomaly fit", options_.inputs.front(), ": no good image");
     if (unseen_ > 0.02 && !options_.common.quiet)
-      print_failure("", text("the crop leaves out up to ", percent(unseen_),
-                             " of an image, where no defect is found; --size native keeps all of it"));
+      print_failure(
+          "", text("the crop leaves out up to ", percent(unseen_),
+                   " of an image, where no defect is found; the default, --size native, keeps all of it"));
     release_interrupts();  // nothing is lost until the bank is written
     AnomalyModel bank = builder_->build();
-    bank.set_source(model_source(options_.common));
+    bank.set_source(RunFacts{.model = run_model(options_.common, run.model(), {}), .others = {}}.json());
     if (options_.threshold) bank.set_threshold(static_cast<float>(*options_.threshold));
     hold_interrupts();
     bank.save(options_.output);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "apps/vit/ground/standard_streams.h"
@@ -42,6 +43,31 @@ std::string as_text(const std::string& file, const AnomalyResult& result) {
          printable(file) + "\n";
 }
 
+/// NaN for the pixels of a map that are more than a patch outside of what the model saw: the center crop
+/// hides them.
+void blank_unseen(Tensor<float>& map, const SourceMap& from, ImageSize seen, std::size_t patch) {
+  const auto is_seen = [&](double start, double step, std::size_t length, std::size_t at) {
+    const double margin = step * static_cast<double>(patch), place = static_cast<double>(at) + 0.5;
+    return place >= start - margin && place <= start + step * static_cast<double>(length) + margin;
+  };
+  for (std::size_t y = 0; y < map.dim(0); ++y) {
+    const bool is_row_seen = is_seen(from.top, from.y_step, seen.height, y);
+    for (std::size_t x = 0; x < map.dim(1); ++x) {
+      if (!is_row_seen || !is_seen(from.left, from.x_step, seen.width, x))
+        map.view().row(y)[x] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+}
+
+/// The largest number of a map, without NaN.
+double largest(TensorView<const float> map) {
+  float found = 0;
+  for (const float value : map.flat()) {
+    if (value > found) found = value;
+  }
+  return found;
+}
+
 class Scoring : public ImageWork {
  public:
   explicit Scoring(AnomalyCommandOptions& options)
@@ -71,6 +97,8 @@ class Scoring : public ImageWork {
     std::ranges::stable_sort(items_, std::greater{}, [](const PageItem& item) { return *item.score; });
     HtmlPage page{.title = "vit anomaly score", .facts = {count_of(items_.size(), "image")}};
     if (const std::optional<float> used = threshold()) page.facts.push_back(text("threshold ", *used));
+    page.is_sorted = true;
+    page.failures = run.progress().failures();
     page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items_)});
     write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
     return 0;
@@ -123,12 +151,12 @@ class Scoring : public ImageWork {
     result.threshold = threshold();
     if (!options_.maps.empty()) {
       const SourceMap map = input.pixels ? SourceMap{} : run.preprocessor().source_map(image.size);
-      const Tensor<float> pixels =
-          anomaly_map(result.distances, image.size, map, patch_size_, options_.sigma);
+      Tensor<float> pixels = anomaly_map(result.distances, image.size, map, patch_size_, options_.sigma);
+      if (!input.pixels) blank_unseen(pixels, map, run.preprocessor().output_size(image.size), patch_size_);
       // the threshold has the color in the middle, so that pictures can be compared
       const double highest = result.threshold && *result.threshold > 0
                                  ? 2 * static_cast<double>(*result.threshold)
-                                 : static_cast<double>(*std::ranges::max_element(pixels.flat()));
+                                 : largest(pixels);
       write_maps(run, image.index, pixels, highest);
     }
     print_result(options_.format == PrintFormat::json ? as_json(input.name, result)

@@ -19,7 +19,7 @@
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/inputs/video_frames.h"
-#include "apps/vit/options/model_source.h"
+#include "apps/vit/options/record.h"
 #include "apps/vit/outputs/parts_folder.h"
 #include "apps/vit/outputs/result_names.h"
 #include "vit/base/check.h"

@@ -60,12 +60,16 @@ class ClassComparison : public MapComparison {
     const SegmentMap found = segments_of(*image.outputs, config_, frame, image.size, {}, threads_);
     constexpr const char* kEndings[] = {".png"};
     const fs::path path = find_truth_map(evaluation_.truth, name, kEndings);
-    Tensor<std::int32_t> truth = read_label_map(path);
+    Tensor<std::int32_t> truth = read_class_map(path);
     check_map_size(truth.shape(), image.size, path);
     const auto ignored = static_cast<std::int32_t>(evaluation_.ignored.value_or(kNoClass));
+    const auto num_classes = static_cast<std::int32_t>(num_classes_of(config_));
     for (std::int32_t& index : truth.flat()) {
       if (index == ignored) index = -1;
       if (evaluation_.reduce && index >= 0) --index;  // of 0 none
+      VIT_CHECK(index < num_classes, (Where{"evaluate", ErrorKind::mismatch}), path.string(),
+                ": holds class ", index, ", but the model has the classes 0 to ", num_classes - 1,
+                "; --ignore-index names the index of pixels without a class");
     }
     scores_.add(found.map, truth);
   }

@@ -71,6 +71,7 @@ struct PngReader {
 struct PngValues {
   Tensor<std::int32_t> values;  // (H, W)
   int bits = 0;                 // of a channel
+  std::size_t channels = 1;
 };
 
 /// Everything with a destructor is made before libpng may jump.
@@ -101,6 +102,7 @@ PngValues read_png_values(const fs::path& path) {
             " channels of ", out.bits,
             " bits is no map of numbers; one channel, a palette, or ids in three of 8 bits "
             "are");
+  out.channels = channels;
   out.values = Tensor<std::int32_t>(checked_shape(height, width, path));
   data.resize(checked_mul(height, row_bytes, kWhere));
   for (std::size_t y = 0; y < height; ++y) rows.push_back(data.data() + y * row_bytes);
@@ -211,6 +213,20 @@ void check_map_size(const Shape& map, ImageSize image, const fs::path& path) {
 
 Tensor<std::int32_t> read_label_map(const fs::path& path) {
   return read_png_values(path).values;
+}
+
+Tensor<std::int32_t> read_class_map(const fs::path& path) {
+  PngValues png = read_png_values(path);
+  if (png.channels == 1) return std::move(png.values);
+  constexpr std::int32_t kGray = 1 + 256 + 65536;  // of three equal bytes
+  for (std::int32_t& value : png.values.flat()) {
+    VIT_CHECK(
+        value % kGray == 0, kWhere.with(ErrorKind::mismatch), path.string(),
+        ": is an RGB picture of colors; class indices are expected, in a gray or palette PNG (0 = the first "
+        "class)");
+    value /= kGray;
+  }
+  return std::move(png.values);
 }
 
 Tensor<float> read_depth_map(const fs::path& path, double scale) {

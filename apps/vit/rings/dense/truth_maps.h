@@ -22,6 +22,9 @@ void check_map_size(const Shape& map, ImageSize image, const std::filesystem::pa
 /// The numbers of a PNG of one channel as stored, or the indices of a palette (H, W); of one with red, green
 /// and blue r + 256 g + 65536 b. Throws Error that names the file and what is wrong.
 Tensor<std::int32_t> read_label_map(const std::filesystem::path& path);
+/// The classes (H, W) of a PNG of one channel or a palette; of three channels if they are equal. Throws Error
+/// for a picture in colors, which are no indices.
+Tensor<std::int32_t> read_class_map(const std::filesystem::path& path);
 
 /// Depths (H, W): a .npy file of float32, float64, or unsigned 16 bits, a .pfm file, or a PNG of 16 bits,
 /// whose values are divided by `scale`, as those of 16 bits are. Throws Error that names the file and what is

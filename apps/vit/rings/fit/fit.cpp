@@ -19,6 +19,7 @@
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/features.h"
 #include "apps/vit/options/options.h"
+#include "apps/vit/options/record.h"
 #include "apps/vit/outputs/result_writer.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
@@ -240,6 +241,10 @@ class Fitting : public ImageWork {
     ClassifierHead head = fit_rows(options_, rows_);
     head.labels = labels;
     head.attach(run.model(), vector_);
+    const std::string feature = to_string(vector_);
+    head.record = RunFacts{
+        .model = run_model(options_.common, run.model(), std::span(&feature, 1)),
+        .others = {}}.json();
     hold_interrupts();
     save_head(options_.output, head);
     const std::string note = fold_note(head, rows_.classes);

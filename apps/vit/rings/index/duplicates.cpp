@@ -95,7 +95,9 @@ std::vector<std::vector<std::size_t>> connected_components(TensorView<const floa
 constexpr const char* kFooter =
     "A group is a connected component of the pairs whose cosine is at least --threshold. The file of the "
     "best\n"
-    "resolution comes first; scores are the cosines with it. Nothing is deleted.\n"
+    "resolution comes first; scores are the cosines with it, which chains of pairs may bring below the "
+    "threshold.\n"
+    "Nothing is deleted.\n"
     "Examples:\n"
     "  vit duplicates photos.index\n"
     "  vit duplicates photos/ --threshold 0.98 --format json";

@@ -14,6 +14,7 @@
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/thumbnails.h"
+#include "apps/vit/options/record.h"
 #include "apps/vit/rings/index/index_run.h"
 #include "apps/vit/rings/index/index_search.h"
 #include "apps/vit/rings/rings.h"
@@ -90,7 +91,7 @@ class ExistingIndex {
   /// Whether a complete index has exactly these files in this order, in files of this release and user.
   bool is_complete(std::span<const IndexedFile> files, const IndexFacts& facts, const IndexSeal& seal) const {
     if (!contents_ || !contents_->is_current || contents_->facts.type != facts.type ||
-        contents_->facts.options != facts.options || contents_->files.size() != files.size())
+        contents_->facts.model.options != facts.model.options || contents_->files.size() != files.size())
       return false;
     for (std::size_t i = 0; i < files.size(); ++i) {
       if (index_line(contents_->files[i]) != index_line(files[i])) return false;
@@ -153,9 +154,7 @@ class Indexing : public IndexWork {
 
   std::optional<Request> load(ImageRun& run) override {
     feature_.emplace(options_.features, run.load()->config());
-    facts_ = {.model = index_model(options_.common, run.model(), *feature_),
-              .type = options_.type,
-              .options = options_.common.given};
+    facts_ = {.model = index_model(options_.common, run.model(), *feature_), .type = options_.type};
     if (!plain_type(options_.type)) VectorIndex::check_type(options_.type, facts_.model.dim);
     check_preprocessing(run.inputs(), run.model());
     hold_interrupts();
@@ -241,7 +240,18 @@ class Indexing : public IndexWork {
   std::size_t num_new_ = 0;
 };
 
-int index(const IndexOptions& options) {
+/// What an index that is there already was made with, where the command line does not say it.
+void take_existing(IndexOptions& options) {
+  const std::filesystem::path facts = options.output / "index.json";
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(facts, unknown)) return;
+  const RunModel made = parse_run_model(internal::load_json(facts));
+  take_record(made, facts.string(), options.common);
+  if (options.features.empty()) options.features = made.features;
+}
+
+int index(IndexOptions& options) {
+  take_existing(options);
   if (!plain_type(options.type) && !VectorIndex::is_available())
     VectorIndex::check_type(options.type, 0);  // throws
   Indexing work(options);

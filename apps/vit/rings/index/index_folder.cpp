@@ -76,26 +76,9 @@ IndexModel parse_model(const Json& json) {
   return {parse_run_model(json), json.at("dim").as_size({1, kMaxDim})};
 }
 
-void write_options(JsonWriter& json, const std::map<std::string, std::vector<std::string>>& options) {
-  json.begin_object();
-  for (const auto& [name, values] : options) json.array(name, values);
-  json.end_object();
-}
-
-std::map<std::string, std::vector<std::string>> parse_options(const Json& json) {
-  std::map<std::string, std::vector<std::string>> options;
-  const auto all = json.find("options");
-  for (std::size_t i = 0; all && i < all->size(); ++i) {
-    std::vector<std::string>& values = options[std::string((*all)[i].key())];
-    for (std::size_t k = 0; k < (*all)[i].size(); ++k) values.emplace_back((*all)[i][k].as_string());
-  }
-  return options;
-}
-
 IndexFacts parse_facts(const Json& json) {
   return {.model = parse_model(json),
           .type = member(json, "type"),
-          .options = parse_options(json),
           .largest_error = json.at("largest_error").as_double(),
           .seal = json.find_string("seal").value_or("")};
 }
@@ -310,7 +293,6 @@ void IndexWriter::write_new(IndexFacts& facts, std::span<const IndexedFile> file
   json.begin_object();
   write_model(json, facts.model);
   json.member("type", facts.type).key("largest_error").json(number).member("vectors", kVectors);
-  if (!facts.options.empty()) write_options(json.key("options"), facts.options);
   if (!facts.seal.empty()) json.member("seal", facts.seal);
   json.member("files", n).member("checksum", checksum(lines)).end_object();
   write_whole(fresh(kFacts), text + "\n");  // commits

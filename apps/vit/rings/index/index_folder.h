@@ -56,8 +56,6 @@ struct IndexModel : RunModel {
 struct IndexFacts {
   IndexModel model;
   std::string type = "Flat";
-  /// How the model was loaded: options of the command line and their values.
-  std::map<std::string, std::vector<std::string>> options{};
   /// Length of the largest difference between an exact vector and the stored one; -1 = unknown.
   double largest_error = 0;
   std::string seal{};  // IndexSeal::digest() of vectors.faiss, if it is more than the vectors

@@ -10,22 +10,11 @@
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/thumbnails.h"
-#include "apps/vit/options/model_source.h"
+#include "apps/vit/options/record.h"
 #include "vit/base/check.h"
 #include "vit/config/output_table.h"
 
 namespace vit::app {
-namespace {
-
-Precision stored_precision(const std::string& name) {
-  for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
-    if (name == to_string(precision)) return precision;
-  }
-  fail(Where{"index", ErrorKind::format}, "unknown dtype ", name);
-}
-
-}  // namespace
-
 VectorFeature::VectorFeature(const std::string& features, const ModelConfig& config)
     : output(parse_vector_feature(features, config)) {}
 
@@ -42,22 +31,6 @@ std::vector<float> VectorFeature::vector(const ImageOutputs& outputs) const {
 IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature) {
   const std::string name = to_string(feature.output);
   return {run_model(options, model, std::span(&name, 1)), feature.dim(model.config())};
-}
-
-void inherit_options(const IndexFacts& facts, const std::filesystem::path& folder, CommonOptions& options) {
-  const IndexModel& model = facts.model;
-  std::vector<Option> list;
-  add_common_options(list, options);
-  repeat_options(list, facts.options, options, (folder / "index.json").string());
-  if (options.model.empty()) options.model = model.model;
-  if (options.session.input_size.kind == InputSize::Kind::model)
-    options.session.input_size = parse_size(model.size);
-  if (options.model_options.precision == Precision::float32)
-    options.model_options.precision = stored_precision(model.dtype);
-  if (!options.model_options.square_pad_color && !model.pad.empty())
-    options.model_options.square_pad_color = parse_color(model.pad);
-  if (!options.model_options.channels && model.channels == "bgr")
-    options.model_options.channels = ChannelOrder::bgr;
 }
 
 Option trust_option(bool& trusts_index) {

@@ -30,10 +30,6 @@ struct VectorFeature {
 
 /// The model, feature and preprocessing of a run, as recorded in index.json.
 IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature);
-/// Takes from the index in `folder` what the command line does not set: the model, how it is loaded, the size
-/// and the precision.
-void inherit_options(const IndexFacts& facts, const std::filesystem::path& folder, CommonOptions& options);
-
 /// The option --trust-index.
 Option trust_option(bool& trusts_index);
 inline IndexTrust index_trust(bool trusts_index) {

@@ -12,6 +12,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/texts.h"
+#include "apps/vit/options/record.h"
 #include "apps/vit/rings/index/index_run.h"
 #include "apps/vit/rings/index/index_search.h"
 #include "apps/vit/rings/rings.h"
@@ -141,7 +142,7 @@ class Search : public IndexWork {
         index_(options.folder, contents_, options.parameters) {
     if (!index_.note().empty() && !options.common.quiet)
       print_failure(options.folder.string(), index_.note());
-    inherit_options(contents_.facts, options.folder, options_.common);
+    take_record(contents_.facts.model, (options.folder / "index.json").string(), options_.common);
   }
 
   int run() {
@@ -232,8 +233,10 @@ class Search : public IndexWork {
 };
 
 int search(const SearchOptions& options) {
-  if (options.queries.empty() == !options.texts.are_given())
-    fail_usage("either QUERY or --text is required, not both");
+  if (options.queries.empty() && !options.texts.are_given())
+    fail_usage("a query is required: an image, or --text \"WORDS\"");
+  if (!options.queries.empty() && options.texts.are_given())
+    fail_usage("QUERY and --text: give only one of them");
   return Search(options).run();
 }
 

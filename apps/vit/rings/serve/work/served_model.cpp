@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "apps/vit/ground/usage_error.h"
-#include "apps/vit/options/model_source.h"
+#include "apps/vit/options/record.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/io/json.h"
