@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "tests/support/conformance_vectors.h"
-#include "vit/position/position.h"
 #include "vit/position/rope.h"
 #include "vit/position/tables.h"
 #include "vit/position/windows.h"
@@ -342,50 +341,3 @@ TEST_CASE("position: fixed rows and relative distances agree with the conformanc
 }
 
 }  // namespace vit::position
-
-namespace vit::internal {
-
-TEST_CASE("position: the configuration of every published axial family agrees with the conformance vectors") {
-  for (const test::ConformanceCase& c : test::conformance_cases()) {
-    const bool is_axial = c.is_axial && (c.coordinates == "index" || c.coordinates == "scaled_to_reference" ||
-                                         c.coordinates == "centered");
-    if (!is_axial || c.frames != 1 || c.is_merged || c.axes != 2) continue;
-    CAPTURE(c.name);
-    CAPTURE(c.title);
-    PositionConfig config;
-    config.rope = RopeKind::axial;
-    config.coordinate_offset = c.offset;
-    config.reference_grid = c.reference;
-    config.pairing = c.layout == "halves" ? RopePairing::halves : RopePairing::neighbors;
-    if (c.coordinates == "scaled_to_reference") config.coordinates = CoordinateRule::scaled_to_reference;
-    if (c.coordinates == "centered") config.coordinates = CoordinateRule::centered;
-    config.axis_order = c.axis_order == "x_then_y" ? AxisOrder::x_then_y : AxisOrder::y_then_x;
-    config.theta = c.theta;
-    config.angle_scale = c.angle_scale;
-    if (c.second_axis_shift != 0.0) config.frequencies = AxisFrequencies::alternating;
-    config.per_window = c.from_corner;
-    std::vector<float> class_angles;
-    if (c.has("class_angles")) {
-      config.class_angles = true;
-      for (const double angle : c.doubles("class_angles")) class_angles.push_back(static_cast<float>(angle));
-    }
-    const PositionShape shape{.embed_dim = c.head_dim,
-                              .depth = 1,
-                              .num_heads = 1,
-                              .head_dim = c.head_dim,
-                              .num_prefix = c.prefix,
-                              .window = c.window};
-    const PositionContext context =
-        Position(config, shape, {.class_angles = class_angles}).build_context(c.grid);
-    const position::RopeFactors factors = context.factors(0);
-    const std::vector<double> cos = c.doubles("cos"), sin = c.doubles("sin");
-    const std::size_t of_prefix = context.turns_prefix() ? c.prefix * factors.pairs : 0;
-    REQUIRE(factors.num_patches * factors.pairs == of_prefix + cos.size());
-    for (std::size_t i = 0; i < cos.size(); ++i) {
-      CHECK(std::abs(static_cast<double>(factors.cos[of_prefix + i]) - cos[i]) <= 0x1p-24 + 1e-14);
-      CHECK(std::abs(static_cast<double>(factors.sin[of_prefix + i]) - sin[i]) <= 0x1p-24 + 1e-14);
-    }
-  }
-}
-
-}  // namespace vit::internal

@@ -192,6 +192,67 @@ def test_learned_and_other_frequencies_bit_for_bit() -> None:
     )
 
 
+def program_rope(*arguments: Any, status: int = 0) -> str:
+    """Output of `vit rope`."""
+    program = os.environ.get("VITCPP_PROGRAM")
+    if not program:
+        pytest.skip("no program vit")
+    done = subprocess.run([program, "rope", *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+def test_tables_of_the_program_bit_for_bit(tmp_path: Path) -> None:
+    names = [json.loads(line)["name"] for line in program_rope("--list", "--format", "json").splitlines()]
+    assert len(names) >= 18 and set(names) <= set(rope2d.conventions())
+    for name in names:
+        of = rope2d.convention(name)
+        if of.kind == "mixed":  # learned numbers
+            continue
+        frames = 2 if of.kind == "volume" else 1
+        d, path = 20 if of.kind == "volume" else 16, tmp_path / f"{name}.safetensors"
+        program_rope("--family", name, "--grid", "3x5", "--head-dim", d, "--frames", frames, "--output", path)
+        theirs = tensors_of(path)
+        window = 24 if of.per_window else 0  # a window of the whole grid
+        coords = of.coords((3, 5), frames=frames, window=window)
+        table = of.table((3, 5), d, frames=frames, window=window)
+        angles = of.angles((3, 5), d, frames=frames, window=window)
+        order = np.arange(angles.shape[1])
+        if of.layout == "alternating":  # there in the order of the channels
+            order = order.reshape(2, -1).T.ravel()
+        assert np.array_equal(theirs["coords"][:, 0], coords.t_x) and np.array_equal(theirs["coords"][:, 1], coords.t_y)
+        if of.second_axis_shift:  # theta^(-(k + 1/2) / F) as a product of two powers there
+            assert np.abs(theirs["angles"] - angles[:, order]).max() < 1e-14
+            continue
+        assert np.array_equal(theirs["angles"], angles[:, order]), name
+        assert np.array_equal(theirs["cos"], table.cos[:, order]) and np.array_equal(theirs["sin"], table.sin[:, order])
+
+
+def test_the_program_recognizes_the_vectors(tmp_path: Path) -> None:
+    listed = {json.loads(line)["name"] for line in program_rope("--list", "--format", "json").splitlines()}
+    for name in sorted(listed):
+        facts = json.loads((VECTORS / f"{name}.json").read_text())
+        for title, case in facts["cases"].items():
+            if (
+                rope2d.convention(name).kind != "axial"
+                or title in ("merge", "windows", "frames", "pointers")
+                or name.startswith("sam3")
+            ):
+                continue  # other orders of patches, several frames, windows that are not 24 wide
+            if case.get("reference") not in (None, [16, 16], [24, 24]) or (name, title) == (
+                "perception-encoder",
+                "no_class",
+            ):
+                continue
+            tensors = tensors_of(VECTORS / f"{name}.safetensors")
+            path = tmp_path / f"{name}-{title}.safetensors"
+            rope2d.save_safetensors(path, {key: tensors[f"{title}.{key}"] for key in ("q", "q_rotated")})
+            rows, columns = case["grid"]
+            found = json.loads(program_rope("identify", path, "--grid", f"{rows}x{columns}", "--format", "json"))
+            families = {"mlcd": "qwen2-vl", "llama4": "perception-encoder"}
+            assert found["convention"] == families.get(name, name) or name in found["families"], (name, title, found)
+
+
 LAYOUTS = ("neighbors", "halves", "alternating", "halves_by_axis")
 
 

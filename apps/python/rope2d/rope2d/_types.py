@@ -16,7 +16,7 @@ CoordinateRule = Literal["index", "scaled_to_reference", "centered", "corners", 
 CenteredBy = Literal["each_axis", "shorter_side", "longer_side"]
 AxisOrder = Literal["x_then_y", "y_then_x"]
 RopePairing = Literal["neighbors", "halves"]
-Layout = Literal["neighbors", "halves", "alternating", "halves_by_axis"]
+PairLayout = Literal["neighbors", "halves", "alternating", "halves_by_axis"]
 RopeAngles = Literal["per_pair", "per_channel"]
 
 

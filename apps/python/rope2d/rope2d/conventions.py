@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import frequencies as f
-from ._types import AxisOrder, CoordinateRule, Doubles, Grid, Integers, Layout, RopeAngles
+from ._types import AxisOrder, CoordinateRule, Doubles, Grid, Integers, PairLayout, RopeAngles
 from .coordinates import GridCoords, clip_coords, grid_coords, reordered, window_coords, window_order
 from .table import RopeTable, channel_pairs, rope_angles
 
@@ -41,7 +41,7 @@ class Convention:
     offset: float = 0.0
     reference: Grid | None = None
     axis_order: AxisOrder = "x_then_y"
-    layout: Layout = "neighbors"
+    layout: PairLayout = "neighbors"
     theta: float = 10000.0
     angle_scale: float = 1.0
     second_axis_shift: float = 0.0

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, Union
 import numpy as np
 import numpy.typing as npt
 
-from ._types import Integers, Layout
+from ._types import Integers, PairLayout
 from .conventions import Convention, convention
 from .table import channel_pairs
 
@@ -98,7 +98,7 @@ def convert_qkv(weight: Array, num_heads: int, source: Source, target: Source) -
     return np.concatenate([q, k, weight[2 * third :]])  # type: ignore[return-value]
 
 
-def layout_of(convention: Convention) -> Layout:
+def layout_of(convention: Convention) -> PairLayout:
     """The layout among "neighbors" and "halves" into which a checkpoint of this convention is permuted."""
     return "halves" if convention.layout in ("halves", "halves_by_axis") else "neighbors"
 

@@ -8,14 +8,14 @@ from typing import Any, Callable
 import numpy as np
 import numpy.typing as npt
 
-from ._types import Doubles, Floats, Integers, Layout, RopeAngles, check_choice
+from ._types import Doubles, Floats, Integers, PairLayout, RopeAngles, check_choice
 from .coordinates import GridCoords
 from .frequencies import check_vectors
 
 LAYOUTS = ("neighbors", "halves", "alternating", "halves_by_axis")
 
 
-def channel_pairs(layout: Layout, head_dim: int, num_angles: int | None = None) -> Integers:
+def channel_pairs(layout: PairLayout, head_dim: int, num_angles: int | None = None) -> Integers:
     """(A, 2): the channels (p, q) that each angle rotates; of alternating and halves_by_axis the first half of the angles belongs
     to one axis, the second half to the other.
 
@@ -73,7 +73,7 @@ class RopeTable:
     def __init__(
         self,
         angles: npt.ArrayLike,
-        layout: Layout = "neighbors",
+        layout: PairLayout = "neighbors",
         *,
         head_dim: int | None = None,
         angles_per: RopeAngles = "per_pair",
