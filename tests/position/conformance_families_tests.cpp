@@ -1,4 +1,4 @@
-// The rotary positions of models, from configuration to factors, held against the conformance vectors of
+// The rotary positions of models, from configuration to factors, compared with the conformance vectors of
 // data/positions: the choices that the vectors state, and those that the page of each family sets while it
 // loads a checkpoint.
 #include <doctest/doctest.h>
@@ -116,7 +116,7 @@ TEST_CASE("position: loaded families rotate as their conventions") {
     for (const ConformanceCase& c : cases) {
       if (c.name != family.convention || c.title != "plain") continue;
       CAPTURE(c.title);
-      PositionConfig config = loaded;  // the rotation alone
+      PositionConfig config = loaded;  // only the rotation
       config.added = AddedTable::none;
       config.added_prefix_rows = 0;
       config.between_blocks = false;
