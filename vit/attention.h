@@ -1,0 +1,56 @@
+// Multi-head self-attention with rotary positions, on the kernels of the models: queries and keys are
+// rotated, then out = softmax(q k^T / sqrt(d)) v for each head. Letters: B images, T tokens, H heads of width
+// d, K heads of keys and values, each for H / K consecutive heads of queries.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "vit/base/error.h"
+#include "vit/base/tensor.h"
+#include "vit/position/rope.h"
+
+namespace vit {
+
+/// Settings of attention().
+struct AttentionOptions {
+  std::size_t num_heads = 1;  // H
+  double scale = 0.0;         // of the logits; 0 = 1 / sqrt(d)
+  bool causal = false;        // a token attends only to itself and earlier tokens
+  /// Sequences that attend only within themselves: the first row of each among the B T rows, ascending from
+  /// 0, and B T. With rotation a sequence is part of one image: a window. Empty = the images.
+  std::span<const std::size_t> sequences{};
+  int threads = 0;  // 0 = all; the result does not depend on it
+};
+
+/// Working memory of attention(), which only grows; for one call at a time.
+class VIT_API AttentionMemory {
+ public:
+  AttentionMemory();
+  ~AttentionMemory();
+  AttentionMemory(AttentionMemory&&) noexcept;
+  AttentionMemory& operator=(AttentionMemory&&) noexcept;
+
+ private:
+  friend VIT_API void attention(TensorView<const float>, TensorView<const float>, TensorView<const float>,
+                                const position::RopeFactors&, std::size_t, TensorView<float>,
+                                AttentionMemory&, const AttentionOptions&);
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// q (B, T, H d), k and v (B, T, K d), heads adjacent in the columns -> out (B, T, H d). Rows may have any
+/// stride: q, k and v may be columns of one product. Each image has `num_prefix` tokens that are not rotated,
+/// then the patches of `factors`, as of a position::RopeTable; without factors (default-constructed) nothing
+/// is rotated. A call of shapes that `memory` has seen allocates nothing. Throws Error if the shapes do not
+/// match.
+VIT_API void attention(TensorView<const float> q, TensorView<const float> k, TensorView<const float> v,
+                       const position::RopeFactors& factors, std::size_t num_prefix, TensorView<float> out,
+                       AttentionMemory& memory, const AttentionOptions& options);
+/// Into new memory.
+VIT_API Tensor<float> attention(TensorView<const float> q, TensorView<const float> k,
+                                TensorView<const float> v, const position::RopeFactors& factors,
+                                std::size_t num_prefix, const AttentionOptions& options);
+
+}  // namespace vit

@@ -1,0 +1,152 @@
+// Layers for models that are put together by hand: vit/linear.h, vit/layer_norm.h and vit/attention.h, on the
+// layers of the models.
+#include <cmath>
+#include <utility>
+
+#include "vit/attention.h"
+#include "vit/base/check.h"
+#include "vit/layer_norm.h"
+#include "vit/layers/attention_pass.h"
+#include "vit/layers/layer_norm.h"
+#include "vit/layers/linear.h"
+#include "vit/linear.h"
+
+namespace vit {
+namespace {
+
+constexpr Where kLinear{"Linear", ErrorKind::argument};
+constexpr Where kAttention{"attention", ErrorKind::argument};
+
+const internal::kernels::Arithmetic& arithmetic() {
+  return *internal::kernels::default_kernels().float32;
+}
+
+TensorView<const float> as_matrix(const TensorView<const float>& weight) {
+  VIT_CHECK(weight.rank() >= 2 && !weight.empty(), kLinear, "a weight (N, K) expected, got ",
+            weight.shape().to_string());
+  if (weight.rank() == 2) return weight;
+  return {weight.flat().data(), Shape{weight.dim(0), weight.num_elements() / weight.dim(0)}};
+}
+
+TensorView<const float> as_rows(const TensorView<const float>& tokens) {
+  return {tokens.data(), Shape{tokens.num_rows(), tokens.num_columns()}, tokens.row_stride()};
+}
+
+/// The sequences of q: images, or those of the options.
+internal::Sequences sequences_of(const TensorView<const float>& q, const AttentionOptions& options) {
+  if (options.sequences.empty()) return {q.dim(0), q.dim(1)};
+  VIT_CHECK(options.sequences.front() == 0 && options.sequences.back() == q.num_rows(), kAttention,
+            "sequences from row ", options.sequences.front(), " to ", options.sequences.back(), " of ",
+            q.num_rows());
+  return internal::Sequences(options.sequences);
+}
+
+void check_attention(const TensorView<const float>& q, const TensorView<const float>& k,
+                     const TensorView<const float>& v, const AttentionOptions& options) {
+  VIT_CHECK(q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && q.num_rows() != 0, kAttention,
+            "q, k and v must have shape (B, T, heads * width), got ", q.shape().to_string(), ", ",
+            k.shape().to_string(), " and ", v.shape().to_string());
+  for (const TensorView<const float>& keys : {k, v}) {
+    VIT_CHECK(keys.dim(0) == q.dim(0) && keys.dim(1) == q.dim(1), kAttention, "keys or values ",
+              keys.shape().to_string(), " for queries ", q.shape().to_string());
+  }
+  VIT_CHECK(options.num_heads != 0 && q.dim(2) % options.num_heads == 0, kAttention, q.dim(2),
+            " channels cannot be divided into ", options.num_heads, " heads");
+  VIT_CHECK(std::isfinite(options.scale) && options.scale >= 0.0, kAttention, "a scale of ", options.scale);
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------------- linear
+
+struct Linear::Parts {
+  internal::Linear layer;
+};
+
+Linear::Linear(TensorView<const float> weight, std::span<const float> bias)
+    : parts_(std::make_unique<const Parts>(
+          Parts{internal::Linear(as_matrix(weight), bias, *arithmetic().linear)})) {}
+Linear::~Linear() = default;
+Linear::Linear(Linear&&) noexcept = default;
+Linear& Linear::operator=(Linear&&) noexcept = default;
+
+std::size_t Linear::in_features() const noexcept {
+  return parts_->layer.in_features();
+}
+
+std::size_t Linear::out_features() const noexcept {
+  return parts_->layer.out_features();
+}
+
+void Linear::forward(TensorView<const float> x, TensorView<float> out, const LinearOptions& options) const {
+  internal::Activations none;  // float32 converts no rows
+  parts_->layer.forward(
+      x, out, {.activations = none, .threads = options.threads},
+      {.activation = options.activation, .scale = options.scale, .residual = options.residual});
+}
+
+// ------------------------------------------------------------------------------------------------------ norm
+
+struct LayerNorm::Parts {
+  internal::LayerNorm layer;
+};
+
+LayerNorm::LayerNorm(std::span<const float> gamma, std::span<const float> beta, float eps)
+    : parts_(std::make_unique<const Parts>(Parts{internal::LayerNorm(gamma, beta, eps)})) {}
+LayerNorm::~LayerNorm() = default;
+LayerNorm::LayerNorm(LayerNorm&&) noexcept = default;
+LayerNorm& LayerNorm::operator=(LayerNorm&&) noexcept = default;
+
+void LayerNorm::forward(TensorView<const float> x, TensorView<float> out, int threads) const {
+  parts_->layer.forward(x, out, threads);
+}
+
+// ------------------------------------------------------------------------------------------------- attention
+
+struct AttentionMemory::Parts {
+  internal::Activations activations;
+};
+
+AttentionMemory::AttentionMemory() : parts_(std::make_unique<Parts>()) {}
+AttentionMemory::~AttentionMemory() = default;
+AttentionMemory::AttentionMemory(AttentionMemory&&) noexcept = default;
+AttentionMemory& AttentionMemory::operator=(AttentionMemory&&) noexcept = default;
+
+void attention(TensorView<const float> q, TensorView<const float> k, TensorView<const float> v,
+               const position::RopeFactors& factors, std::size_t num_prefix, TensorView<float> out,
+               AttentionMemory& memory, const AttentionOptions& options) {
+  check_attention(q, k, v, options);
+  VIT_CHECK(out.shape() == q.shape(), kAttention, "out must have shape ", q.shape().to_string(), ", got ",
+            out.shape().to_string());
+  const internal::Sequences sequences = sequences_of(q, options);
+  internal::Activations& activations = memory.parts_->activations;
+  activations.reserve({.num_images = sequences.size(),
+                       .num_tokens = sequences.longest(),
+                       .num_rows = 1,  // none of the intermediate results of a block
+                       .embed_dim = 1,
+                       .attention_dim = q.dim(2),
+                       .num_heads = options.num_heads,
+                       .threads = options.threads},
+                      arithmetic());
+  const double head_dim = static_cast<double>(q.dim(2) / options.num_heads);
+  internal::attend(
+      {.queries = as_rows(q), .query_tokens = sequences, .keys = as_rows(k), .values = as_rows(v)},
+      {.sequences = sequences,
+       .causal = options.causal,
+       .rope = factors,
+       .num_prefix = num_prefix,
+       .logit_factor = options.scale != 0.0 ? options.scale * std::sqrt(head_dim) : 1.0},
+      options.num_heads, {out.data(), Shape{out.num_rows(), out.num_columns()}, out.row_stride()},
+      arithmetic().attention, {.activations = activations, .threads = options.threads});
+}
+
+Tensor<float> attention(TensorView<const float> q, TensorView<const float> k, TensorView<const float> v,
+                        const position::RopeFactors& factors, std::size_t num_prefix,
+                        const AttentionOptions& options) {
+  Tensor<float> out(q.shape());
+  AttentionMemory memory;
+  attention(q, k, v, factors, num_prefix, out, memory, options);
+  return out;
+}
+
+}  // namespace vit
