@@ -37,7 +37,7 @@ std::string refusal(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-TEST_CASE("apps: the parts of a data set are not its classes, in any command") {
+TEST_CASE("apps: the parts of a data set are not its classes, in any command" * doctest::test_suite("fit")) {
   const TestFolder folder;
   write_labels(folder / "set/train", {"cat", "dog"});
   write_labels(folder / "set/val", {"cat", "dog"});
@@ -55,7 +55,7 @@ TEST_CASE("apps: the parts of a data set are not its classes, in any command") {
   CHECK(run_vit(with_model("fit", {folder / "vehicles", "--output", head})).exit_code == 0);
 }
 
-TEST_CASE("apps: defects are not learned as good") {
+TEST_CASE("apps: defects are not learned as good" * doctest::test_suite("anomaly")) {
   const TestFolder folder;
   write_labels(folder / "mv", {"train/good", "test/good", "test/scratch", "ground_truth/scratch"});
   const auto fit = [&](const std::string& place) {
@@ -75,6 +75,7 @@ TEST_CASE("apps: nothing is downloaded, and the message has the command that doe
   const TestFolder folder;
   const std::string address = "https://example.com/photo.jpg";
   for (const char* command : {"classify", "embed", "preprocess", "index"}) {
+    if (!is_command_built(command)) continue;
     std::vector<std::string> arguments = with_model(command, {address});
     if (std::string(command) != "classify")
       arguments.insert(arguments.end(),
@@ -103,7 +104,7 @@ TEST_CASE("apps: files of other programs are named, as images and as models") {
   CHECK(contains(refusal({"info", "--model", folder / "hub"}), "ONNX"));
 }
 
-TEST_CASE("apps: folders are found by their names in any form of Unicode") {
+TEST_CASE("apps: folders are found by their names in any form of Unicode" * doctest::test_suite("fit")) {
   const TestFolder folder;
   write_labels(folder / "train", {"K\u00E4tzchen", "dog"});
   const std::string head = folder / "head.safetensors";

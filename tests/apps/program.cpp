@@ -97,6 +97,16 @@ bool is_built(std::string_view ring) {
   return kRings.find("," + std::string(ring) + ",") != kRings.npos;
 }
 
+bool is_command_built(std::string_view command) {
+  for (const std::string_view word : {"depth", "segment", "detect", "pose"})
+    if (command == word) return is_built("dense");
+  for (const std::string_view word : {"search", "duplicates"})
+    if (command == word) return is_built("index");
+  for (const std::string_view word : {"anomaly", "fit", "index", "show", "serve"})
+    if (command == word) return is_built(word);
+  return true;
+}
+
 std::size_t RunResult::num_errors() const {
   return count_lines(err);
 }

@@ -45,6 +45,8 @@ struct RunOptions {
 
 /// Whether the ring is part of this build: "dense", "index", ...
 bool is_built(std::string_view ring);
+/// Whether a command is: those of the core always are.
+bool is_command_built(std::string_view command);
 
 /// Runs the program with stdout and stderr in files. Ends it, and fails the test, after two minutes.
 RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& options = {});

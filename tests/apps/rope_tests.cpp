@@ -64,7 +64,7 @@ TEST_CASE("rope: tables of every family are identified, in both formats, with an
         CAPTURE(name);
         CAPTURE(file);
         CAPTURE(vectors);
-        std::vector<std::string> arguments{"rope",       "--family", name,       "--grid",         "5x26",
+        std::vector<std::string> arguments{"rope",       "--family", name,       "--grid",     "5x26",
                                            "--head-dim", "24",       "--output", folder / file};
         if (vectors) arguments.insert(arguments.end(), {"--vectors", "--prefix", "2"});
         const RunResult written = run_vit(arguments);

@@ -223,8 +223,7 @@ TEST_CASE("apps: results in a folder, and pages, keep the files that are read") 
        folder / "names.txt"}};
   for (std::vector<std::string> command : commands) {
     CAPTURE(command.front());
-    if (command.front() != "classify" && !is_built(command.front() == "depth" ? "dense" : command.front()))
-      continue;
+    if (!is_command_built(command.front())) continue;
     command.push_back(in);
     const RunResult result = run_vit(command);
     CAPTURE(result.err);

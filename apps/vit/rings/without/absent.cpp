@@ -8,7 +8,8 @@ using namespace internal;
 namespace {
 
 [[noreturn]] void fail_absent(const std::string& name, const std::string& requirement) {
-  fail(Where{std::string_view(name), ErrorKind::unsupported}, "this vit was built without it: ", requirement);
+  fail(Where{std::string_view(name), ErrorKind::unsupported}, "vit ", name,
+       " is not in this build: ", requirement);
 }
 
 class AbsentMeasure : public Measure {
@@ -36,7 +37,7 @@ class AbsentMeasure : public Measure {
 Command absent_command(const std::string& name, const std::string& summary, const std::string& requirement) {
   return {.name = name,
           .summary = summary + " (not in this build)",
-          .footer = "This vit was built without it: " + requirement,
+          .footer = "It is not in this build: " + requirement,
           .options = {},
           .run = [name, requirement]() -> int { fail_absent(name, requirement); },
           .ignores_arguments = true};

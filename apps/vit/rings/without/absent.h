@@ -9,7 +9,7 @@
 
 namespace vit::app {
 
-/// `requirement` completes "this vit was built without it: ...".
+/// `requirement` completes "vit NAME is not in this build: ...".
 Command absent_command(const std::string& name, const std::string& summary, const std::string& requirement);
 /// A measure that `option` of vit evaluate requests.
 std::shared_ptr<Measure> absent_measure(const std::string& option, const std::string& requirement);
