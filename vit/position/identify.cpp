@@ -288,6 +288,8 @@ std::optional<RopeIdentity> measure(std::span<const RopeReading> readings, const
         if (is_half_alternating) out.notes.push_back("the axes of consecutive pairs alternate");
         out.convention =
             is_half_alternating || (mixed && !found->is_learned) ? nullptr : named(*out.choices, out.known);
+        if (out.convention != nullptr && !mixed && !compare(reading, placement, *out.choices, false).agrees)
+          out.convention = nullptr;
         if (out.convention != nullptr) out.agreeing = {out.convention};
         return out;
       }

@@ -16,6 +16,7 @@ using namespace position;
 namespace {
 
 constexpr double kTwoPi = 2.0 * std::numbers::pi;
+constexpr double kSlack = 2.5;  // numbers that are measured have errors of their own
 
 // ---------------------------------------------------------------------------- from ladders to choices
 
@@ -41,8 +42,10 @@ std::vector<double> short_forms(double value) {
 /// A candidate with numbers as measured.
 struct Candidate {
   RopeConvention choices;
-  double theta = 0.0;  // 0: not of this rule, or cannot be measured
   double factor = 1.0;
+  double scale = 1.0;  // of coordinates, per patch
+  std::vector<double>
+      steps{};  // of frequencies by theta, per patch; empty: not of this rule, or a single one
 };
 
 /// Both axes: of a missing one (a grid of one row or column) the ladder is that of the other.
@@ -57,80 +60,98 @@ double shifted(double origin) {  // to multiples of 1/64
   return std::round(origin * 64.0) / 64.0;
 }
 
-void set_rule(Candidate& candidate, const BothLadders& ladders, double first) {
+void set_rule(Candidate& candidate, const Ladder& ladder, double first) {
   RopeConvention& c = candidate.choices;
-  const Ladder& any = ladders.has_x ? ladders.x : ladders.y;
-  c.rule = any.rule;
+  c.rule = ladder.rule;
   candidate.factor = first;
-  if (any.rule == FrequencyRule::pixel) {
+  if (ladder.rule == FrequencyRule::pixel) {
     // pi linspace(1, m / 2, F) times a factor
     candidate.factor = first / std::numbers::pi;
-    c.max_frequency = short_forms(2.0 * any.last / any.first).front();
-  } else if (ladders.count > 1) {
-    candidate.theta = std::pow(any.ratio, static_cast<double>(ladders.count));
+    c.max_frequency = short_forms(2.0 * ladder.last / ladder.first).front();
+  } else if (ladder.steps.size() > 1) {
+    candidate.steps = ladder.steps;
   }
+}
+
+/// theta of f_k = f_0 theta^(-k / F): the mean of all k by how exact they are, which is absolutely the same
+/// for all f_k.
+double theta_of(const Candidate& candidate, double factor) {
+  const double first = factor * candidate.scale;
+  const auto count = static_cast<double>(candidate.steps.size());
+  double sum = 0.0, weights = 0.0;
+  for (std::size_t k = 1; k < candidate.steps.size(); ++k) {
+    const double part = static_cast<double>(k) / count, weight = std::pow(candidate.steps[k] * part, 2);
+    if (!(first / candidate.steps[k] > 0.0)) return 0.0;
+    sum += weight * std::log(first / candidate.steps[k]) / part;
+    weights += weight;
+  }
+  return std::exp(sum / weights);
 }
 
 std::vector<Candidate> candidates_of(const BothLadders& ladders) {
   const Ladder &x = ladders.x, &y = ladders.y;
   const auto w = static_cast<double>(ladders.grid.columns), h = static_cast<double>(ladders.grid.rows);
-  const Ladder& any = ladders.has_x ? x : y;
-  const double length = ladders.has_x ? w : h;
+  const bool by_x = ladders.has_x && (!ladders.has_y || w >= h);  // the longer axis is measured better
+  const Ladder& any = by_x ? x : y;
+  const double length = by_x ? w : h;
   std::vector<Candidate> out;
-  const auto add = [&](CoordinateRule rule, double first, double offset) -> RopeConvention& {
+  const auto add = [&](CoordinateRule rule, const Ladder& ladder, double scale,
+                       double offset) -> RopeConvention& {
     Candidate& candidate = out.emplace_back();
     candidate.choices.coordinates = rule;
     candidate.choices.offset = shifted(offset);
-    set_rule(candidate, ladders, first);
+    candidate.scale = scale;
+    set_rule(candidate, ladder, ladder.first / scale);
     return candidate.choices;
   };
   const bool same = !ladders.has_x || !ladders.has_y || is_near(x.first, y.first);
-  if (same && is_near(any.first, 1.0)) add(CoordinateRule::index, any.first, any.origin);
+  if (same && is_near(any.first, 1.0)) add(CoordinateRule::index, any, 1.0, any.origin);
   // y_then_x: rows f, columns f / sqrt(ratio); x_then_y the other way round
   const double between = std::sqrt(any.ratio);
   if (ladders.has_x && ladders.has_y && ladders.count > 1) {
     if (is_near(x.first * between, y.first) && is_near(y.first, 1.0)) {
-      RopeConvention& c = add(CoordinateRule::index, y.first, y.origin);
+      RopeConvention& c = add(CoordinateRule::index, y, 1.0, y.origin);
       c.axis_frequencies = AxisFrequencies::alternating;
       c.order = AxisOrder::y_then_x;
     } else if (is_near(y.first * between, x.first) && is_near(x.first, 1.0)) {
-      RopeConvention& c = add(CoordinateRule::index, x.first, x.origin);
+      RopeConvention& c = add(CoordinateRule::index, x, 1.0, x.origin);
       c.axis_frequencies = AxisFrequencies::alternating;
       c.order = AxisOrder::x_then_y;
     }
   }
   const double off_x = x.origin + w / 2.0 - 0.5, off_y = y.origin + h / 2.0 - 0.5;
-  const double off = ladders.has_x ? off_x : off_y;
+  const double off = by_x ? off_x : off_y;
   const bool both = ladders.has_x && ladders.has_y;
   if (std::abs(off) < 1.0 && (!both || (std::abs(off_x - off_y) < 0.1 && is_near(x.first * w, y.first * h))))
-    add(CoordinateRule::centered, any.first * length / 2.0, off);
+    add(CoordinateRule::centered, any, 2.0 / length, off);
   if (any.rule == FrequencyRule::theta) {
     const double columns = std::round(both || ladders.has_x ? x.first * w : y.first * h);
     const double rows = std::round(both || ladders.has_y ? y.first * h : x.first * w);
     if (rows >= 1.0 && columns >= 1.0 && rows < 1e6 && columns < 1e6) {
-      RopeConvention& c = add(CoordinateRule::scaled_to_reference, 1.0, any.origin);
+      RopeConvention& c =
+          add(CoordinateRule::scaled_to_reference, any, (by_x ? columns : rows) / length, any.origin);
       c.reference = {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
     }
   }
-  if (same) add(CoordinateRule::index, any.first, any.origin);
+  if (same) add(CoordinateRule::index, any, 1.0, any.origin);
   return out;
 }
 
 /// The candidate with the shortest numbers that agree with all factors.
 std::optional<MeasuredChoices> settle(Candidate candidate, const RopeReading& reading,
                                       const Placement& placement) {
-  const std::vector<double> thetas =
-      candidate.theta > 0.0 ? short_forms(candidate.theta) : std::vector<double>{candidate.choices.theta};
   for (const double factor : short_forms(candidate.factor)) {
+    std::vector<double> thetas{candidate.choices.theta};
+    const bool has_theta = !candidate.steps.empty();
+    if (has_theta) thetas = short_forms(theta_of(candidate, factor));
     for (const double theta : thetas) {
       RopeConvention& c = candidate.choices;
       c.theta = theta;
       c.factor = factor;
       if (!std::isfinite(theta) || theta <= 0.0 || theta > 1e300) continue;
-      if (!compare(reading, placement, c, true).agrees) continue;
-      const Comparison all = compare(reading, placement, c, false);
-      if (all.agrees)
-        return MeasuredChoices{.choices = c, .error = all.error, .is_theta_known = candidate.theta > 0.0};
+      if (!compare(reading, placement, c, true, kSlack).agrees) continue;
+      const Comparison all = compare(reading, placement, c, false, kSlack);
+      if (all.agrees) return MeasuredChoices{.choices = c, .error = all.error, .is_theta_known = has_theta};
     }
   }
   return std::nullopt;
@@ -150,7 +171,7 @@ bool are_lengths_geometric(std::span<const Slopes> slopes, std::size_t count) {
 }  // namespace
 
 Comparison compare(const RopeReading& reading, const Placement& placement, const RopeConvention& convention,
-                   bool is_sample) {
+                   bool is_sample, double slack) {
   Comparison out{.agrees = true};
   const FrequencyVectors frequencies = frequency_vectors(convention, reading.head_dim);
   // Columns and rows have coordinates of their own: no need to have all patches for a sample.
@@ -164,7 +185,7 @@ Comparison compare(const RopeReading& reading, const Placement& placement, const
     const double cos = std::abs(found.real() - std::cos(angle)),
                  sin = std::abs(found.imag() - std::sin(angle));
     out.error = std::max({out.error, cos, sin});
-    if (cos > allowed[0] || sin > allowed[1]) out.agrees = false;
+    if (cos > slack * allowed[0] || sin > slack * allowed[1]) out.agrees = false;
   };
   for (std::size_t head = 0; head < reading.num_heads; ++head) {
     for (std::size_t token = convention.class_angles ? 1 : 0; token < placement.num_prefix; ++token)

@@ -29,15 +29,16 @@ struct Comparison {
 
 /// Compares all tokens with a convention, those of the prefix with "not rotated" (but for a class token with
 /// learned angles); or, if it is a sample, some.
+/// It agrees if differences are at most `slack` times those that rounding explains.
 Comparison compare(const RopeReading& reading, const Placement& placement,
-                   const position::RopeConvention& convention, bool is_sample);
+                   const position::RopeConvention& convention, bool is_sample, double slack = 1.0);
 
 /// Choices that agree with a reading.
 struct MeasuredChoices {
   position::RopeConvention choices;
   double error = 0.0;
   bool is_order_known = true, is_theta_known = true, are_coordinates_known = true;
-  bool is_learned = false;       // mixed: heads differ, and lengths of the vectors are no ladder
+  bool is_learned = false;      // mixed: heads differ, and lengths of the vectors are no ladder
   bool has_axis_blocks = true;  // the pairs of one axis, then those of the other; else pair by pair
 };
 

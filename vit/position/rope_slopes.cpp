@@ -107,7 +107,7 @@ double unwrapped(double measured, double guess) {
 /// From the slowest pair to the fastest one, whose steps may exceed half a turn.
 std::optional<Ladder> geometric(std::span<const double> f) {
   const std::size_t count = f.size();
-  Ladder out{.first = f[0], .last = f[count - 1]};
+  Ladder out{.first = f[0], .last = f[count - 1], .steps = {f.begin(), f.end()}};
   if (count == 1) return out;
   if (f[count - 1] == 0.0 || f[count - 2] / f[count - 1] <= 0.0) return std::nullopt;
   out.ratio = f[count - 2] / f[count - 1];
@@ -116,6 +116,7 @@ std::optional<Ladder> geometric(std::span<const double> f) {
     const double guess = out.first * out.ratio;
     out.first = unwrapped(f[k], guess);
     if (std::abs(out.first - guess) > 0.1 * std::abs(guess)) return std::nullopt;
+    out.steps[k] = out.first;
     out.ratio = std::pow(out.first / out.last, 1.0 / static_cast<double>(count - 1 - k));
   }
   return out;
@@ -124,13 +125,29 @@ std::optional<Ladder> geometric(std::span<const double> f) {
 std::optional<Ladder> evenly_spaced(std::span<const double> f) {
   const std::size_t count = f.size();
   if (count < 3) return std::nullopt;
-  Ladder out{.rule = position::FrequencyRule::pixel, .first = f[0], .last = f[1]};
+  Ladder out{
+      .rule = position::FrequencyRule::pixel, .first = f[0], .last = f[1], .steps = {f.begin(), f.end()}};
   for (std::size_t k = 2; k < count; ++k) {
     const double guess = out.last + (out.last - out.first) / static_cast<double>(k - 1);
     out.last = unwrapped(f[k], guess);
     if (std::abs(out.last - guess) > 0.1 * std::abs(guess - out.first)) return std::nullopt;
+    out.steps[k] = out.last;
   }
   return out;
+}
+
+/// Where coordinates are 0: from the slowest pair, whose phase is no turn and more, to the fastest, whose is
+/// the most exact.
+double origin_of(const Ladder& ladder, std::span<const Slopes> pairs) {
+  const bool rises = ladder.rule == position::FrequencyRule::pixel;
+  const std::size_t count = pairs.size();
+  double origin = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t k = rises ? i : count - 1 - i;
+    if (ladder.steps[k] == 0.0) continue;
+    origin = unwrapped(pairs[k].phase, i == 0 ? 0.0 : origin * ladder.steps[k]) / ladder.steps[k];
+  }
+  return origin;
 }
 
 }  // namespace
@@ -194,10 +211,7 @@ std::vector<Ladder> ladders_of(std::span<const Slopes> pairs, bool is_x) {
   for (const std::optional<Ladder>& ladder : {geometric(f), evenly_spaced(f)}) {
     if (!ladder || ladder->first == 0.0) continue;
     out.push_back(*ladder);
-    // The slowest pair has the smallest phase, which is no turn and more.
-    const bool last = ladder->rule == position::FrequencyRule::theta;
-    out.back().origin =
-        (last ? pairs.back().phase : pairs.front().phase) / (last ? ladder->last : ladder->first);
+    out.back().origin = origin_of(out.back(), pairs);
   }
   return out;
 }

@@ -39,10 +39,11 @@ std::optional<AxisPairs> split_axes(std::span<const Slopes> pairs, GridSize grid
 /// patch.
 struct Ladder {
   position::FrequencyRule rule = position::FrequencyRule::theta;
-  double first = 0.0;   // f_0
-  double last = 0.0;    // f_(F-1)
-  double ratio = 1.0;   // f_k / f_(k+1), theta
-  double origin = 0.0;  // where coordinates are 0, in patches; added to the index
+  double first = 0.0;           // f_0
+  double last = 0.0;            // f_(F-1)
+  double ratio = 1.0;           // f_k / f_(k+1), theta
+  std::vector<double> steps{};  // (F), f_0 .. f_(F-1)
+  double origin = 0.0;          // where coordinates are 0, in patches; added to the index
 };
 
 /// The ladders that the frequencies of one axis form: geometric or evenly spaced, or both, or none.
