@@ -3,16 +3,19 @@
 // Vision Transformer, as in AnomalyDINO (Damm et al. 2025).
 // Letters: h, w patches per column and row, C features of a patch, m patches kept, H, W pixels.
 //
-//   vit::Session session(vit::Model::load("dinov2"), {.input_size = vit::InputSize{...}});
-//   vit::AnomalyBuilder builder(session.model(), {.coreset = {.fraction = 0.1}});
-//   for (const auto& path : good) {
-//     session.run(path, builder.request(), outputs);
-//     builder.add(outputs[0], path);
-//   }
-//   const vit::AnomalyModel bank = builder.build();
-//   bank.save("bank.safetensors");
-//   session.run("part.jpg", bank.request(session.model()), outputs);
-//   const vit::AnomalyResult result = bank.score(outputs[0]);   // result.score, result.is_anomalous()
+// ```
+// vit::Session session(vit::Model::load("model"), {.input_size = {.kind = vit::InputSize::Kind::native}});
+// vit::AnomalyBuilder builder(session, {.coreset = {.fraction = 0.1}});
+// vit::Outputs outputs;
+// for (const char* good : {"photo.jpg", "other.jpg"}) {
+//   session.run(good, builder.request(), outputs);
+//   builder.add(outputs[0], good);
+// }
+// const vit::AnomalyModel bank = builder.build();
+// bank.save("bank.safetensors");
+// session.run("photo.jpg", bank.request(session.model()), outputs);
+// const vit::AnomalyResult result = bank.score(outputs[0]);  // result.score, result.is_anomalous()
+// ```
 #pragma once
 
 #include <cstddef>
@@ -29,6 +32,7 @@
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
 #include "vit/outputs.h"
+#include "vit/session.h"
 
 namespace vit {
 
@@ -81,8 +85,8 @@ struct AnomalyResult {
   }
 };
 
-/// A bank of good patches, which is built, saved, loaded, and scores images. Immutable except while build()
-/// and load() create it; threads may share it.
+/// A bank of good patches, which is built, saved, loaded, and scores images. Immutable; share it between
+/// threads.
 class VIT_API AnomalyModel {
  public:
   /// Reads a bank. Throws Error naming the file and its defect.
@@ -107,20 +111,17 @@ class VIT_API AnomalyModel {
   std::span<const float> held_out_scores() const noexcept { return held_out_; }
   /// The threshold, if images were held out.
   std::optional<float> threshold() const noexcept { return threshold_; }
+  /// The same bank with another threshold, or none: std::move(bank).with_threshold(0.3f).
+  AnomalyModel with_threshold(std::optional<float> threshold) &&;
   /// Confidence that at least options().quantile of all good images have a score up to the threshold: the
   /// binomial confidence of an order statistic, independent of the distribution.
   double confidence() const noexcept { return confidence_; }
-  /// Replaces the threshold; nothing = none.
-  void set_threshold(std::optional<float> threshold) noexcept {
-    threshold_ = threshold;
-    confidence_ = 0;
-  }
   const std::string& model_name() const noexcept { return model_; }         // for messages
   const std::string& fingerprint() const noexcept { return fingerprint_; }  // LoadReport::fingerprint
   /// Free text from the builder of the bank, such as how the model was loaded.
   const std::string& source() const noexcept { return source_; }
-  /// Names the file that the bank comes from, for messages.
-  void set_source(std::string source) { source_ = std::move(source); }
+  /// The same bank with that text: std::move(bank).with_source(...).
+  AnomalyModel with_source(std::string source) &&;
 
  private:
   friend class AnomalyBuilder;
@@ -149,12 +150,12 @@ class VIT_API AnomalyModel {
 /// Collects good images and builds a bank from them.
 class VIT_API AnomalyBuilder {
  public:
-  /// Throws Error for invalid options, and for layers that the model does not have.
-  AnomalyBuilder(const Model& model, const InputSize& input_size, AnomalyOptions options);
+  /// For images that a session of this model and input size runs. Throws Error for invalid options, and for
+  /// layers that the model does not have.
+  explicit AnomalyBuilder(const Session& session, AnomalyOptions options = {});
   /// Continues from a bank, with its options: images are added to its patches. Throws Error if it belongs to
   /// another model or was built with another input size.
-  static AnomalyBuilder resume(const Model& model, const InputSize& input_size, AnomalyModel bank,
-                               int threads = 0);
+  static AnomalyBuilder resume(const Session& session, AnomalyModel bank, int threads = 0);
   ~AnomalyBuilder();
   AnomalyBuilder(AnomalyBuilder&&) noexcept;
   AnomalyBuilder& operator=(AnomalyBuilder&&) noexcept;

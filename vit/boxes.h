@@ -1,5 +1,5 @@
-// Boxes of what is in an image, in the shape of Classifier: of the classes that a model was trained for
-// (YOLOS), or of words (OWL-ViT, OWLv2). Letters: N boxes that the model gives for each image.
+// Boxes of what is in an image: of the classes that a model was trained for (YOLOS), or of words (OWL-ViT,
+// OWLv2). Letters: N boxes that the model outputs for each image.
 #pragma once
 
 #include <cstddef>
@@ -30,79 +30,52 @@ struct Detection {
   Box box;                // in pixels of the image; may reach beyond its edges
 };
 
-/// Targets of detection. Immutable; share it between threads.
-class VIT_API BoxClasses {
- public:
-  /// The classes that the model was trained for, by other names where `labels` has them. Throws Error
-  /// (mismatch) for a model without boxes, or whose boxes are compared with texts, and for another number of
-  /// labels.
-  explicit BoxClasses(const Model& model, std::vector<std::string> labels = {});
-  /// Texts. Throws Error (mismatch) for a model whose boxes are not compared with texts, or in another space.
-  BoxClasses(const Model& model, ClassVectors texts);
-  ~BoxClasses();
-  BoxClasses(BoxClasses&&) noexcept;
-  BoxClasses& operator=(BoxClasses&&) noexcept;
-
-  /// Names of the classes.
-  std::span<const std::string> labels() const noexcept { return labels_; }
-  float threshold() const noexcept;  // of scores, that of the library's post-processing
-
-  /// Scores of all boxes before softmax or sigmoid, of an image whose maps were asked for
-  /// (Request::set_maps): (N, classes + 1) with no object at the end, or (N, texts). The bits do not depend
-  /// on the threads.
-  Tensor<float> logits(const ImageOutputs& outputs, int threads = 1) const;
-  /// The boxes whose best class has a score above `threshold` (nothing: threshold()), in the model's order.
-  std::vector<Detection> detect(const ImageOutputs& outputs, ImageSize image,
-                                std::optional<float> threshold = std::nullopt, int threads = 1) const;
-
- private:
-  struct Texts;
-  std::vector<std::string> labels_;
-  bool boxes_of_square_ = false;
-  float threshold_ = 0.5f;
-  std::unique_ptr<const Texts> texts_;  // null for classes of the model
-};
-
 /// The template that OWL-ViT's processor puts texts into: none.
 inline constexpr const char* kPlainTemplate = "{}";
 
-/// Boxes in images. Serves one thread at a time.
+/// Boxes in images, of the classes of the model or of texts.
 ///   vit::Detector("yolos-tiny").detect("street.jpg");
 ///   vit::Detector::of_texts(vit::ImageAndText::load("owlv2"), {"a cat", "a remote
 ///   control"}).detect("sofa.jpg");
-class VIT_API Detector {
+class VIT_API Detector : public ImageTask {
  public:
   /// Loads the model. Throws Error as Model::load does, and for a model without boxes of classes of its own.
-  explicit Detector(const std::filesystem::path& path, SessionOptions options = {},
-                    const ModelOptions& model_options = {});
-  /// Throws Error for a model without boxes of classes of its own.
-  explicit Detector(std::shared_ptr<const Model> model, SessionOptions options = {});
-  /// Texts for the images of both towers' checkpoint; no templates mean kPlainTemplate.
+  explicit Detector(const std::filesystem::path& path, const ModelOptions& options = {});
+  /// The classes that the model was trained for, by other names if `labels` has them. Throws Error (mismatch)
+  /// for a model without boxes, or whose boxes are compared with texts, and for another number of labels.
+  explicit Detector(std::shared_ptr<const Model> model, std::vector<std::string> labels = {});
+  /// Encoded texts. Throws Error (mismatch) for a model whose boxes are not compared with texts, or in
+  /// another space.
+  static Detector of_texts(std::shared_ptr<const Model> model, ClassVectors texts);
+  /// Texts, for a checkpoint with both towers; without templates as they are.
   static Detector of_texts(const ImageAndText& towers, std::vector<std::string> texts,
-                           std::span<const std::string> templates = {}, SessionOptions options = {});
-  /// Texts whose vectors are ready.
-  static Detector of_texts(std::shared_ptr<const Model> model, ClassVectors texts,
-                           SessionOptions options = {});
+                           std::span<const std::string> templates = {});
 
-  const Model& model() const noexcept { return session_.model(); }  // what it runs
-  const BoxClasses& classes() const noexcept { return classes_; }   // what it looks for
+  std::span<const std::string> labels() const noexcept { return labels_; }  // names of the classes
+  float threshold() const noexcept { return threshold_; }  // of scores, that of the library's post-processing
 
-  /// An image file. Throws Error as Session::run does.
-  std::vector<Detection> detect(const std::filesystem::path& file,
-                                std::optional<float> threshold = std::nullopt);
-  /// An image file in memory.
-  std::vector<Detection> detect(std::span<const std::byte> file,
-                                std::optional<float> threshold = std::nullopt);
-  /// An image.
-  std::vector<Detection> detect(const ImageView& image, std::optional<float> threshold = std::nullopt);
+  /// Scores of all boxes before softmax or sigmoid, from outputs of request(): (N, classes + 1) with no
+  /// object at the end, or (N, texts). The bits do not depend on the threads.
+  Tensor<float> logits(const ImageOutputs& outputs, int threads = 1) const;
+  /// The boxes whose best class has a score above `threshold` (nothing: threshold()), in the model's order,
+  /// from outputs of request().
+  std::vector<Detection> detect(const ImageOutputs& outputs, std::optional<float> threshold = std::nullopt,
+                                int threads = 1) const;
+  /// The boxes in an image, run by a session over the same model. Throws Error as Session::run does.
+  std::vector<Detection> detect(Session& session, const ImageSource& image,
+                                std::optional<float> threshold = std::nullopt) const;
+  /// The boxes in one image, run on all cores.
+  std::vector<Detection> detect(const ImageSource& image,
+                                std::optional<float> threshold = std::nullopt) const;
 
  private:
-  Detector(std::shared_ptr<const Model> model, BoxClasses classes, SessionOptions options);
+  struct Texts;
+  [[gnu::visibility("hidden")]] Detector(std::shared_ptr<const Model> model, std::vector<std::string> labels,
+                                         std::shared_ptr<const Texts> texts);
 
-  Session session_;
-  BoxClasses classes_;
-  Request request_;
-  Outputs outputs_;
+  std::vector<std::string> labels_;
+  float threshold_ = 0.5f;
+  std::shared_ptr<const Texts> texts_;  // null for classes of the model
 };
 
 }  // namespace vit

@@ -33,29 +33,22 @@ struct Prediction {
   float logit;        // output of the model
 };
 
-/// The `top` most probable classes of a row of logits (classes), best first; equal logits in index order. A
-/// class without a name in `labels` has its index as the name.
-VIT_API std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top,
-                                                std::span<const std::string> labels = {},
-                                                ClassActivation activation = ClassActivation::softmax);
-
-/// The classes whose probability is at least their threshold, best first; equal logits in index order.
-/// `thresholds` (classes): an infinite one excludes its class. Throws Error for a wrong number of them.
-VIT_API std::vector<Prediction> predictions_above(std::span<const float> logits,
-                                                  std::span<const float> thresholds,
-                                                  std::span<const std::string> labels = {},
-                                                  ClassActivation activation = ClassActivation::softmax);
-
 /// Which classes of an image are predicted: the most probable ones, or all from a threshold on.
-struct Selection {
+struct ClassSelection {
   /// The most probable classes.
-  Selection(std::size_t num_classes = 5) : top(num_classes) {}
+  ClassSelection(std::size_t num_classes = 5) : top(num_classes) {}
   /// One threshold for each class; an infinite one excludes its class.
-  static Selection above(std::vector<float> thresholds) {
-    Selection selection;
+  static ClassSelection above(std::vector<float> thresholds) {
+    ClassSelection selection;
     selection.thresholds = std::move(thresholds);
     return selection;
   }
+
+  /// The selected classes of a row of logits (classes), best first; equal logits in index order. A class
+  /// without a name in `labels` has its index as the name. `otherwise`: if `activation` is not set. Throws
+  /// Error for another number of thresholds.
+  VIT_API std::vector<Prediction> of(std::span<const float> logits, std::span<const std::string> labels = {},
+                                     ClassActivation otherwise = ClassActivation::softmax) const;
 
   std::size_t top;                              // if there are no thresholds
   std::vector<float> thresholds{};              // (classes), or none
@@ -101,15 +94,15 @@ class VIT_API Classifier {
   /// Error if `values` has another size.
   void values(const ImageOutputs& outputs, std::span<float> values) const;
   /// The selected classes for these values(), best first; ties in class order.
-  std::vector<Prediction> predict(std::span<const float> values, const Selection& selection = {}) const;
+  std::vector<Prediction> predict(std::span<const float> values, const ClassSelection& selection = {}) const;
   /// The classes of an image, from the outputs of request().
-  std::vector<Prediction> predict(const ImageOutputs& outputs, const Selection& selection = {}) const;
+  std::vector<Prediction> predict(const ImageOutputs& outputs, const ClassSelection& selection = {}) const;
   /// The classes of an image, run by a session over the same model.
   std::vector<Prediction> classify(Session& session, const ImageSource& image,
-                                   const Selection& selection = {}) const;
+                                   const ClassSelection& selection = {}) const;
   /// The classes of one image, run on all cores; for many images, use a Session, which keeps its
   /// memory.
-  std::vector<Prediction> classify(const ImageSource& image, const Selection& selection = {}) const;
+  std::vector<Prediction> classify(const ImageSource& image, const ClassSelection& selection = {}) const;
 
  private:
   [[gnu::visibility("hidden")]] Classifier(std::shared_ptr<const Model> model,

@@ -1,5 +1,5 @@
-// Depth and classes of every pixel of an image, in the shape of Classifier: one object for models with a
-// dense head. Letters: H, W = height and width of the image.
+// Depth and classes of every pixel of an image, by models with a dense head. Letters: H, W = height and width
+// of the image.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,6 @@
 
 namespace vit {
 
-/// planes (C, h, w) of a head -> (C, H, W), without antialias.
-VIT_API Tensor<float> resize_planes(TensorView<const float> planes, ImageSize size, ImageResize rule,
-                                    int threads = 1);
-
 /// Depth of an image.
 struct DepthMap {
   Tensor<float> depth;                  // (H, W)
@@ -34,38 +30,28 @@ struct DepthMap {
   float highest = 0.0f;                 // of all pixels
 };
 
-/// The depth that one image's outputs hold (Request::set_maps), at the size of the image.
-VIT_API DepthMap depth_of(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
-                          int threads = 1);
+/// Depth from the outputs of an image, at its size: Output::depth, and Output::sky for a head with
+/// DenseConfig::sky_is_farthest. Throws Error if they were not requested.
+VIT_API DepthMap depth_of(const ImageOutputs& outputs, int threads = 1);
 
-/// The normals that one image's outputs hold (Request::set_maps): of unit length at the resolution of the
-/// head, then brought to the size of the image, (3, H, W).
-VIT_API Tensor<float> normals_of(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
-                                 int threads = 1);
+/// Normals from the outputs of an image (Output::normals): of unit length at the resolution of the head, then
+/// resized to the image, (3, H, W).
+VIT_API Tensor<float> normals_of(const ImageOutputs& outputs, int threads = 1);
 
-/// Depth of images, by a model whose head gives it. Serves one thread at a time.
-class VIT_API DepthEstimator {
+/// Depth of images.
+///   vit::DepthMap map = vit::DepthEstimator("depth-anything").estimate("photo.jpg");
+class VIT_API DepthEstimator : public ImageTask {
  public:
-  /// Loads the model. Throws Error as Model::load does, and for a model whose head gives no depth.
-  explicit DepthEstimator(const std::filesystem::path& path, SessionOptions options = {},
-                          const ModelOptions& model_options = {});
-  /// Throws Error for a model whose head gives no depth.
-  explicit DepthEstimator(std::shared_ptr<const Model> model, SessionOptions options = {});
+  /// Loads the model. Throws Error as Model::load does, and for a model whose head has no depth.
+  explicit DepthEstimator(const std::filesystem::path& path, const ModelOptions& options = {});
+  /// Throws Error for a model whose head has no depth.
+  explicit DepthEstimator(std::shared_ptr<const Model> model);
 
-  const Model& model() const noexcept { return session_.model(); }  // what it runs
-  DepthUnit unit() const noexcept;                                  // of its depths
-
-  /// An image file. Throws Error as Session::run does.
-  DepthMap estimate(const std::filesystem::path& file);
-  /// An image file in memory.
-  DepthMap estimate(std::span<const std::byte> file);
-  /// An image.
-  DepthMap estimate(const ImageView& image);
-
- private:
-  Session session_;
-  Request request_;
-  Outputs outputs_;
+  DepthUnit unit() const noexcept;  // of its depths
+  /// Depth of an image, run by a session over the same model. Throws Error as Session::run does.
+  DepthMap estimate(Session& session, const ImageSource& image) const;
+  /// Depth of one image, run on all cores; for many images, use a Session, which keeps its memory.
+  DepthMap estimate(const ImageSource& image) const;
 };
 
 // ------------------------------------------------------------------------------------------------ segments
@@ -82,20 +68,8 @@ struct Segment {
 /// A segment for every pixel.
 struct SegmentMap {
   Tensor<std::int32_t> map;       // (H, W): ids, -1 = none
-  std::vector<Segment> segments;  // what the numbers of the map mean
+  std::vector<Segment> segments;  // of the ids
 };
-
-/// The class with the largest score (C, h, w) at each pixel of an image, the lower one of equals.
-VIT_API Tensor<std::int32_t> classes_of(TensorView<const float> scores, ImageSize size, ImageResize rule,
-                                        int threads = 1);
-/// The classes that one image's outputs hold (Request::set_maps), at the size of the image. `labels` replace
-/// those of the model where they are given.
-VIT_API SegmentMap semantic_segments(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
-                                     int threads = 1, std::span<const std::string> labels = {});
-
-/// A map of classes with the segment of each class that it has, by index.
-VIT_API SegmentMap with_areas(Tensor<std::int32_t> classes, std::size_t num_classes,
-                              std::span<const std::string> labels);
 
 /// What segments are.
 enum class SegmentTask {
@@ -111,56 +85,41 @@ struct SegmentOptions {
   double mask_threshold = 0.5;               // of a pixel's probability (panoptic)
   double overlap = 0.8;                      // share of a mask that must be left to its segment (panoptic)
   std::vector<std::size_t> stuff{};          // classes whose segments are one (panoptic)
+  std::vector<std::string> labels{};         // names of classes instead of the model's
 };
 
-/// Where an image lies in what the model computed.
-struct MaskFrame {
-  ImageSize pixels;   // that it computed
-  ImageSize content;  // upper left of these: the image
+/// Segments from the outputs of an image, at its size: Output::classes, or Output::masks and mask_classes.
+/// Ids of instances and panoptic segments count from 0. Throws Error if they were not requested, for a task
+/// that the head does not allow, and for options out of range. Source: transformers, models/eomt,
+/// image_processing_eomt.py.
+VIT_API SegmentMap segments_of(const ImageOutputs& outputs, const SegmentOptions& options = {},
+                               int threads = 1);
 
-  /// Of an image of this size. Throws Error as Preprocessor::output_size() does.
-  VIT_API static MaskFrame of(const Preprocessor& preprocessor, ImageSize image);
-};
-
-/// What the model's files are made for: semantic where its head gives classes of pixels, or its images are
-/// computed as windows; panoptic else.
-VIT_API SegmentTask default_task(const Model& model);
-
-/// The segments that one image's outputs hold (Request::set_maps), at the size of the image. Ids of instances
-/// and panoptic segments count from 0. Throws Error for a task that the head does not allow, and for options
-/// out of range. Source: transformers, models/eomt, image_processing_eomt.py.
-VIT_API SegmentMap segments_of(const ImageOutputs& outputs, const DenseConfig& config, const MaskFrame& frame,
-                               ImageSize image, const SegmentOptions& options, int threads = 1,
-                               std::span<const std::string> labels = {});
-
-/// Segments of images, by a model whose head gives classes or masks. Serves one thread at a time.
-class VIT_API Segmenter {
+/// Segments of images.
+///   vit::SegmentMap map = vit::Segmenter("eomt").segment("street.jpg");
+class VIT_API Segmenter : public ImageTask {
  public:
-  /// Loads the model, for default_task(). Throws Error as Model::load does, and for a model whose head gives
+  /// Loads the model, for its default task. Throws Error as Model::load does, and for a model whose head has
   /// neither classes nor masks.
-  explicit Segmenter(const std::filesystem::path& path, SessionOptions options = {},
-                     const ModelOptions& model_options = {});
-  /// Throws Error for a model whose head gives neither classes nor masks.
-  explicit Segmenter(std::shared_ptr<const Model> model, SessionOptions options = {});
+  explicit Segmenter(const std::filesystem::path& path, const ModelOptions& options = {});
+  /// For its default task.
+  explicit Segmenter(std::shared_ptr<const Model> model);
+  /// Throws Error for a model whose head has neither classes nor masks.
+  Segmenter(std::shared_ptr<const Model> model, SegmentOptions options);
 
-  const Model& model() const noexcept { return session_.model(); }  // what it runs
-  /// How masks become segments.
-  const SegmentOptions& segment_options() const noexcept { return segments_; }
-  /// Of the next images.
-  void set_segment_options(SegmentOptions options) { segments_ = std::move(options); }
+  /// The task of a model's files: semantic if its head has classes of pixels, or its images are computed as
+  /// windows; else panoptic.
+  static SegmentTask default_task(const Model& model);
 
-  /// An image file. Throws Error as Session::run does.
-  SegmentMap segment(const std::filesystem::path& file);
-  /// An image file in memory.
-  SegmentMap segment(std::span<const std::byte> file);
-  /// An image.
-  SegmentMap segment(const ImageView& image);
+  const SegmentOptions& options() const noexcept { return options_; }  // how masks become segments
+  /// Segments of an image, run by a session over the same model. Throws Error as Session::run and
+  /// segments_of do.
+  SegmentMap segment(Session& session, const ImageSource& image) const;
+  /// Segments of one image, run on all cores.
+  SegmentMap segment(const ImageSource& image) const;
 
  private:
-  Session session_;
-  SegmentOptions segments_;
-  Request request_;
-  Outputs outputs_;
+  SegmentOptions options_;
 };
 
 }  // namespace vit

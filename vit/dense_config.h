@@ -14,24 +14,9 @@
 
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
+#include "vit/outputs.h"
 
 namespace vit {
-
-/// What the numbers of a map mean.
-enum class MapMeaning {
-  depth,         // DepthUnit
-  sky,           // larger where there is sky
-  normals,       // x, y, z of any length
-  classes,       // a score of each class
-  masks,         // of each query: positive inside its segment
-  mask_classes,  // (1, Q, classes + 1): scores of what each query is, then of no object
-  heatmaps,      // of each keypoint, largest where it is
-  boxes,         // (1, N, 4): center, width and height, parts of the image
-  box_classes,   // (1, N, classes + 1): scores of classes, then of no object
-  box_vectors,   // (1, N, E): what is compared with texts
-  box_terms,     // (1, N, 2): what is added to a cosine, and what ELU + 1 makes its factor
-  objectness,    // (1, N, 1): score of being any object
-};
 
 /// Most taps of a branch.
 inline constexpr std::size_t kMaxTaps = 8;
@@ -48,13 +33,13 @@ enum class MapFinish {
 
 /// One map that a branch outputs, and what is done with its numbers.
 struct MapOutput {
-  MapMeaning meaning = MapMeaning::depth;  // of its numbers
-  std::size_t channels = 1;                // that the last layer gives: bins, classes, 3 of a normal
-  MapFinish finish = MapFinish::relu;      // applied to the numbers of the last layer
-  float scale = 1.0f;                      // multiplies the result
-  float offset = 0.0f;                     // is added after that; of bins, to the ReLU of a weight
-  float lowest = 0.0f;                     // of bins; the result is not below
-  float highest = 0.0f;                    // of bins; the result is not above; 0 = no bounds
+  Output meaning = Output::depth;      // of its numbers
+  std::size_t channels = 1;            // that the last layer gives: bins, classes, 3 of a normal
+  MapFinish finish = MapFinish::relu;  // applied to the numbers of the last layer
+  float scale = 1.0f;                  // multiplies the result
+  float offset = 0.0f;                 // is added after that; of bins, to the ReLU of a weight
+  float lowest = 0.0f;                 // of bins; the result is not below
+  float highest = 0.0f;                // of bins; the result is not above; 0 = no bounds
 };
 
 /// What is made of the class token of a tap.
@@ -168,7 +153,7 @@ enum class ImageResize {
 
 /// What depths are.
 enum class DepthUnit {
-  metre,     // distances, larger is farther
+  meter,     // distances, larger is farther
   inverse,   // affine-invariant inverse depth: larger is nearer, neither zero nor unit are known
   relative,  // affine-invariant depth: larger is farther, no unit
 };
@@ -180,12 +165,12 @@ using Palette = std::vector<std::array<unsigned char, 3>>;
 struct DenseConfig {
   std::string family;                           // adapter that read it
   std::vector<DenseBranch> branches;            // each with taps of its own
-  DepthUnit depth_unit = DepthUnit::inverse;    // of MapMeaning::depth
+  DepthUnit depth_unit = DepthUnit::inverse;    // of Output::depth
   ImageResize to_image = ImageResize::bicubic;  // how maps get the size of the image
   /// Pixels whose edges are no whole patches are padded in the middle with zeros, as the publisher's model
   /// does it.
   bool pads_pixels = false;
-  /// Depths where MapMeaning::sky is at least 0.3 become the 0.99 quantile of the others.
+  /// Depths where Output::sky is at least 0.3 become the 0.99 quantile of the others.
   bool sky_is_farthest = false;
   /// Boxes are parts of the square of the image's longer edge, at whose upper left corner the image lies.
   bool boxes_of_square = false;
@@ -194,7 +179,9 @@ struct DenseConfig {
   std::vector<std::string> labels;
 
   /// The output of that meaning, or null.
-  VIT_API const MapOutput* find(MapMeaning meaning) const;
+  VIT_API const MapOutput* find(Output meaning) const;
+  /// All its outputs.
+  VIT_API Request request() const;
 };
 
 /// Whose rules resize images and maps where the library of the files and the publisher's code differ.
@@ -220,9 +207,7 @@ VIT_API void validate(const DenseConfig& config, std::size_t depth);
 /// validate() for values that were read from `file`: messages name it, and the Error is of the kind format.
 VIT_API void validate(const DenseConfig& config, std::size_t depth, const std::string& file);
 
-/// "depth", "sky", "normals", "classes", "heatmaps", "boxes", ...
-VIT_API const char* to_string(MapMeaning meaning);
-/// "metre", "inverse", "relative".
+/// "metre" for DepthUnit::meter, "inverse", "relative".
 VIT_API const char* to_string(DepthUnit unit);
 
 }  // namespace vit

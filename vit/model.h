@@ -1,4 +1,5 @@
-// Model: a checkpoint ready to run, loaded from a folder as downloaded. session.h runs it.
+// Model: a checkpoint ready to run, loaded from a folder as downloaded. session.h runs it; checkpoint.h
+// examines its files.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@
 namespace vit {
 
 namespace internal {
-class VisionTransformer;
 class CheckpointFolder;
+struct LayersOf;
 }  // namespace internal
 
 /// A checkpoint ready to run: weights packed, preprocessing known if its files define it. Immutable; share it
@@ -69,39 +70,15 @@ class VIT_API Model {
   /// computes all.
   std::size_t num_leading_tokens(const Request& request) const;
 
-  /// The layers, for internal use.
-  const internal::VisionTransformer& transformer() const noexcept;
-
  private:
   struct Parts;
   friend struct ImageAndText;
+  friend struct internal::LayersOf;
   [[gnu::visibility("hidden")]] static std::shared_ptr<const Model> load(
       const internal::CheckpointFolder& folder);
   explicit Model(std::unique_ptr<const Parts> parts);
   static std::shared_ptr<const Model> build(std::unique_ptr<const Parts> parts);
   std::unique_ptr<const Parts> parts_;
 };
-
-/// Description of a checkpoint without packed weights.
-struct CheckpointDescription {
-  ModelConfig config;                          // architecture
-  std::optional<PreprocessConfig> preprocess;  // nothing if no file defines it
-  LoadReport report;                           // files and tensors
-  std::optional<DenseConfig> dense{};          // the head that gives maps, if there is one
-};
-/// Describes what Model::load would load. Throws Error as it does.
-VIT_API CheckpointDescription describe_checkpoint(const std::filesystem::path& path,
-                                                  const ModelOptions& options = {});
-/// Describes what Model::random would create.
-VIT_API CheckpointDescription describe_architecture(const std::string& architecture,
-                                                    const ModelOptions& options = {});
-/// The preprocessing of a checkpoint for an input size, nothing if no file defines it; its configuration
-/// files are sufficient.
-VIT_API std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
-                                                               const ModelOptions& options = {},
-                                                               const InputSize& size = {});
-/// The weight files of a checkpoint; none if a folder has none, or has several without a conventional
-/// name.
-VIT_API std::vector<std::filesystem::path> weight_files(const std::filesystem::path& path);
 
 }  // namespace vit

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,18 +17,22 @@
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
-#include "vit/dense_config.h"
+#include "vit/image/image.h"
 #include "vit/position/config.h"
 
 namespace vit {
+struct DenseConfig;
 struct ModelConfig;
 class ImageOutputs;
+namespace internal {
+class OutputWriter;
+}
 
 // --------------------------------------------------------------------------------------------------- request
 
 /// Outputs of a forward pass; shapes are those of one image. vit/config/output_table.cpp has a row for
-/// each: its name in files, on the command line, in C and in Python, its shape, and which models have it. The
-/// values are the bits of vit/c.h.
+/// each: its name in files and on the command line, its shape, and which models have it. The values below
+/// 1 << 17 are the bits of vit/c.h.
 enum class Output : std::uint32_t {
   pooled = 1,                 // (C), as the library of the checkpoint defines it
   projected = 2,              // (E), joint image-text space, not normalized
@@ -44,6 +50,21 @@ enum class Output : std::uint32_t {
   rollout = 1 << 14,
   merged = 1 << 15,     // (h', w', V), visual tokens for a language model, cells row by row
   deepstack = 1 << 16,  // (h', w', V), those of a merger between blocks (Qwen3-VL)
+
+  // Of a dense head, at its own resolution H, W; dense.h, boxes.h and pose.h bring them to the image. Of an
+  // image that was computed as several windows they have the windows as their first dimension.
+  depth = 1 << 17,         // (H, W), in DenseConfig::depth_unit
+  sky = 1 << 18,           // (H, W), larger where there is sky
+  normals = 1 << 19,       // (3, H, W): x, y, z of any length
+  classes = 1 << 20,       // (classes, H, W): scores
+  masks = 1 << 21,         // (Q, H, W): of each query, positive inside its segment
+  mask_classes = 1 << 22,  // (Q, classes + 1): scores of what each query is, the last of no object
+  heatmaps = 1 << 23,      // (K, H, W): of each keypoint, largest at its position
+  boxes = 1 << 24,         // (N, 4): center x, y, width, height as parts of the image
+  box_classes = 1 << 25,   // (N, classes + 1): scores of classes, the last of no object
+  box_vectors = 1 << 26,   // (N, E): to be compared with texts
+  box_terms = 1 << 27,     // (N, 2): added to a cosine; ELU + 1 of it is a factor
+  objectness = 1 << 28,    // (N, 1): score of being any object
 };
 
 /// One output to request: Output::pooled, {Output::block, 11} or {Output::rollout, 11, 0}.
@@ -60,9 +81,10 @@ struct OutputKey {
 
 /// "pooled", "block.11", "rollout.11.0": the name in files and on the command line.
 VIT_API std::string to_string(const OutputKey& key);
-/// The inverse; negative indices count from the end: "block.-1". Throws Error (argument) for
-/// an unknown name, listing the known ones, and for outputs that this model does not have.
-VIT_API OutputKey parse_output(std::string_view name, const ModelConfig& config);
+/// The inverse; negative indices count from the end: "block.-1". `head`: Model::dense_config(). Throws Error
+/// (argument) for an unknown name, listing the known ones, and for outputs that this model does not have.
+VIT_API OutputKey parse_output(std::string_view name, const ModelConfig& config,
+                               const DenseConfig* head = nullptr);
 /// The vector that represents an image: projected if the model has it, else pooled.
 VIT_API Output default_output(const ModelConfig& config);
 
@@ -83,17 +105,12 @@ class VIT_API Request {
   bool has(const OutputKey& key) const noexcept;  // exactly this one
   bool has_any(Output output) const noexcept;     // of any block and token
   /// Whether nothing is asked for.
-  bool empty() const noexcept { return bits_ == 0 && !maps_; }
-  /// Adds the maps of a dense head (depth, normals, classes), or removes them.
-  void set_maps(bool wanted = true) noexcept { maps_ = wanted; }
-  /// Whether the maps of a dense head are asked for.
-  bool has_maps() const noexcept { return maps_; }
+  bool empty() const noexcept { return bits_ == 0; }
   /// The outputs with an index, in the order in which they were added.
   std::span<const OutputKey> indexed() const noexcept { return indexed_; }
 
  private:
   std::uint32_t bits_ = 0;  // of all outputs
-  bool maps_ = false;
   std::vector<OutputKey> indexed_;
 };
 
@@ -105,11 +122,11 @@ struct OutputTensor {
   TensorView<float> values;  // of all images
 };
 
-/// Outputs of a dense head, in the order of DenseConfig.
-struct DenseMaps {
-  std::vector<Tensor<float>> tensors;  // (B * windows, planes, H, W) each
-  std::vector<MapMeaning> meanings;    // of each
-  std::size_t windows = 1;             // squares that an image was computed as
+/// An image, and its position in the pixels that a model computed.
+struct ImageFrame {
+  ImageSize image{};    // as decoded; of preprocessed pixels their own
+  ImageSize pixels{};   // that were computed
+  ImageSize content{};  // upper left part of these that shows the image
 };
 
 /// Results of one forward pass over B images of one size. Reusing the object for the same shapes allocates
@@ -121,6 +138,8 @@ class VIT_API Outputs {
   /// these as their first dimension: merged is (steps, h', w', V). Where tokens attend to those of all steps
   /// (StackRule::together) they are one sequence, T = prefix + steps h w, and only patches have them.
   std::size_t num_steps() const noexcept { return num_steps_; }
+  /// Windows that each image was computed as, for a head that joins them; 1 of others.
+  std::size_t num_windows() const noexcept { return num_windows_; }
   GridSize grid() const noexcept { return grid_; }  // h x w
   /// Late, class, distillation and register tokens, which come before the patches after the last block.
   std::size_t num_prefix_tokens() const noexcept { return num_prefix_tokens_; }
@@ -133,45 +152,34 @@ class VIT_API Outputs {
   ImageOutputs operator[](std::size_t index) const&;
   ImageOutputs operator[](std::size_t index) const&& = delete;  // it would point into destroyed outputs
 
-  bool has(const OutputKey& key) const noexcept { return find_tensor(key) != nullptr; }  // among tensors()
-  /// The values of all images, (B, ...). Throws Error if they were not requested, and for parts of others,
-  /// class_token and patches, which are in ImageOutputs.
+  /// Whether the values of all images are stored, as operator[] returns them.
+  bool has(const OutputKey& key) const noexcept { return find_tensor(key) != nullptr; }
+  /// The values of all images, (B, ...); of a dense head (B windows, planes, H, W). Throws Error if they were
+  /// not requested, and for parts of others, class_token and patches, which are in ImageOutputs.
   TensorView<const float> operator[](const OutputKey& key) const;
-  /// The destination of a pass's results, for the layers: empty if they were not requested.
-  TensorView<float> find(const OutputKey& key) noexcept;
-  /// All results of a pass, for the layers.
-  std::span<const OutputTensor> tensors() const noexcept { return tensors_; }
-
-  /// The maps of a pass that requested them (Request::set_maps).
-  const DenseMaps& maps() const noexcept { return maps_; }
-  DenseMaps& maps() noexcept { return maps_; }  // for the layers
 
   /// From now on `key` of every pass is written to the caller's memory, which must be large enough for its B
   /// images and stay valid; an empty span ends this.
   void bind(const OutputKey& key, std::span<float> memory);
-
-  /// Sets the shapes of a request for B images, for the towers; tensors that already have their shape keep
-  /// their memory. Throws Error for a token that the images do not have, and for memory of the caller that is
-  /// too small.
-  void reserve(const Request& request, const ModelConfig& config, std::size_t num_images, GridSize grid,
-               std::size_t num_steps = 1);
 
  private:
   struct Bound {
     OutputKey key;
     std::span<float> memory;
   };
-  void reserve(std::size_t place, const OutputKey& key, const Shape& shape);
   const OutputTensor* find_tensor(const OutputKey& key) const noexcept;
   friend class ImageOutputs;
+  friend class internal::OutputWriter;
 
   std::vector<OutputTensor> tensors_;
   std::vector<Tensor<float>> memory_;  // of tensors_, unless the caller gives it
   std::vector<Bound> bound_;
-  DenseMaps maps_;
+  std::shared_ptr<const DenseConfig> head_;
+  std::vector<ImageFrame> frames_;  // of the images
   GridSize grid_;
   std::size_t num_images_ = 0;
   std::size_t num_steps_ = 1;
+  std::size_t num_windows_ = 1;
   bool steps_are_apart_ = false;
   std::size_t num_prefix_tokens_ = 0;
   std::size_t num_late_tokens_ = 0;
@@ -202,22 +210,24 @@ class VIT_API ImageOutputs {
   /// (heads, T, T) of a block.
   TensorView<const float> attention(std::size_t block) const { return (*this)[{Output::attention, block}]; }
 
-  /// (planes, H, W), of windows those of all one after the other, before it is brought to the size of the
-  /// image. Throws Error for a model whose head does not give it.
-  TensorView<const float> map(MapMeaning meaning) const;
-  /// (H, W), before it is resized to the image; DenseConfig::depth_unit gives the meaning of the
-  /// values.
-  TensorView<const float> depth() const { return map(MapMeaning::depth)[0]; }
-
+  /// The image and its position in the pixels that were computed.
+  ImageFrame frame() const { return frame_ ? *frame_ : outputs_->frames_[index_]; }
+  /// These outputs as those of another image: for pixels that the caller preprocessed, the image that they
+  /// were made from.
+  ImageOutputs of(const ImageFrame& frame) const;
+  /// The dense head that gave its outputs, null without one; it lives as long as these outputs.
+  const DenseConfig* head() const noexcept { return outputs_->head_.get(); }
   GridSize grid() const noexcept { return outputs_->grid(); }  // h x w, of each step
   /// As Outputs::num_steps().
   std::size_t num_steps() const noexcept { return outputs_->num_steps(); }
+  std::size_t num_windows() const noexcept { return outputs_->num_windows(); }  // as Outputs::num_windows()
   /// Late, class, distillation and register tokens, which come before the patches after the last block.
   std::size_t num_prefix_tokens() const noexcept { return outputs_->num_prefix_tokens(); }
 
  private:
   const Outputs* outputs_;
   std::size_t index_;
+  std::optional<ImageFrame> frame_{};  // instead of that of the pass
 };
 
 /// Results of images of any sizes, in input order. Reusing the object for images of the same sizes allocates
@@ -244,7 +254,7 @@ class VIT_API BatchOutputs {
 VIT_API double cosine_similarity(std::span<const float> a, std::span<const float> b);
 
 /// Scales a vector to length 1; a zero vector stays zero.
-VIT_API void normalize(std::span<float> vector);
+VIT_API void normalize_vector(std::span<float> vector);
 
 // ------------------------------------------------------------------------------------------------------ time
 

@@ -36,10 +36,13 @@ struct LoadFile {
   std::function<std::vector<std::byte>()> read;  // the bytes of the file; an exception is the failure
 };
 
-/// An image to be run: a file, a file in memory or one that is read elsewhere, pixels, or
-/// preprocessed pixels. The memory it points to must live until its result is delivered.
-using ImageSource =
-    std::variant<std::filesystem::path, std::span<const std::byte>, LoadFile, ImageView, LoadPixels>;
+/// An image that is made on demand, such as a frame of a video. Called in any thread of the stream.
+using LoadImage = std::function<Image()>;
+
+/// An image to be run: a file, a file in memory or one that is read elsewhere, an image or one that is made
+/// elsewhere, or preprocessed pixels. The memory it points to must live until its result is delivered.
+using ImageSource = std::variant<std::filesystem::path, std::span<const std::byte>, LoadFile, ImageView,
+                                 LoadImage, LoadPixels>;
 
 /// Settings of a Session.
 struct SessionOptions {
@@ -75,7 +78,8 @@ class VIT_API Session {
   Session& operator=(Session&&) noexcept;
 
   const Model& model() const noexcept { return *model_; }  // lives as long as the session
-  const SessionOptions& options() const noexcept;          // as given
+  const std::shared_ptr<const Model>& shared_model() const noexcept { return model_; }
+  const SessionOptions& options() const noexcept;  // as given
   /// Throws Error if no file of the checkpoint defines the preprocessing.
   const Preprocessor& preprocessor() const;
 
@@ -121,6 +125,23 @@ class VIT_API Session {
   std::shared_ptr<const Model> model_;
   std::unique_ptr<State> state_;
   friend class internal::ImageStream;
+};
+
+/// A model, and what a task requests of it: the base of DepthEstimator, Segmenter, Detector and
+/// PoseEstimator. Immutable; share it between threads, each with its own Session.
+class VIT_API ImageTask {
+ public:
+  const std::shared_ptr<const Model>& model() const noexcept { return model_; }  // of the images
+  const Request& request() const noexcept { return request_; }                   // for a Session
+
+ protected:
+  ImageTask(std::shared_ptr<const Model> model, Request request);
+  /// Throws Error if the session has another model.
+  void run(Session& session, const ImageSource& image, Outputs& outputs) const;
+
+ private:
+  std::shared_ptr<const Model> model_;
+  Request request_;
 };
 
 /// Embeddings of images: the pooled vector and the map of patch features.

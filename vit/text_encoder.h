@@ -20,10 +20,6 @@
 
 namespace vit {
 
-namespace internal {
-class TextTransformer;
-}
-
 /// Options for loading a text tower.
 struct TextOptions {
   std::string architecture{};  // as in ModelOptions; a bare weight file may need it
@@ -56,12 +52,10 @@ class VIT_API TextTower {
   /// `text` is UTF-8.
   TokenRow tokenize(std::string_view text) const;
 
-  /// The layers, for internal use.
-  const internal::TextTransformer& transformer() const noexcept;
-
  private:
   struct Parts;
   friend struct ImageAndText;
+  friend struct internal::LayersOf;
   explicit TextTower(std::unique_ptr<const Parts> parts);
   std::unique_ptr<const Parts> parts_;
 };
@@ -76,20 +70,6 @@ struct VIT_API ImageAndText {
   static ImageAndText load(const std::filesystem::path& path, const ModelOptions& image_options = {},
                            const TextOptions& text_options = {});
 };
-
-/// Description of a text tower without packed weights.
-struct TextDescription {
-  TextConfig config;  // architecture
-  LoadReport report;  // files and tensors
-  /// Nothing if the files have no vocabulary and none was given; then `tokenizer_missing` says what
-  /// is missing and where it is published.
-  std::optional<Tokenizer> tokenizer;
-  std::string tokenizer_missing;  // one line; "" if there is a tokenizer
-};
-/// Describes what TextTower::load would load; nothing if the checkpoint has no text tower. Throws Error as it
-/// does, but not for a missing tokenizer.
-VIT_API std::optional<TextDescription> describe_text_tower(const std::filesystem::path& path,
-                                                           const TextOptions& options = {});
 
 /// Vectors of texts, in order.
 struct TextEmbeddings {

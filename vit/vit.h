@@ -9,6 +9,7 @@
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/boxes.h"
+#include "vit/checkpoint.h"
 #include "vit/classifier.h"
 #include "vit/classifier_head.h"
 #include "vit/config.h"

@@ -17,9 +17,14 @@
 namespace vit {
 
 /// Named vectors of classes.
-struct ClassVectors {
+struct VIT_API ClassVectors {
   std::vector<std::string> names;  // (n)
   Tensor<float> vectors;           // (n, E), each of length 1
+
+  /// Compares the vector of an image (E), which need not be normalized, with the classes: scale * cosine +
+  /// bias
+  /// -> logits (n). Throws Error if a vector has another length.
+  void compare(std::span<const float> image, const TextScore& score, std::span<float> logits) const;
 };
 
 /// The default template of transformers' zero-shot pipeline.
@@ -43,20 +48,5 @@ VIT_API void save_class_vectors(const ClassVectors& classes, const std::filesyst
 /// The inverse; vectors are normalized while they are read. Throws Error naming the file if it is not such a
 /// file, or if a vector is not finite.
 VIT_API ClassVectors load_class_vectors(const std::filesystem::path& file);
-
-/// Compares the vector of an image (E), which need not be normalized, with classes: scale * cosine + bias ->
-/// logits (n). Throws Error if the vector has another length.
-VIT_API void compare(std::span<const float> image, const ClassVectors& classes, const TextScore& score,
-                     std::span<float> logits);
-
-/// How the images of a checkpoint are compared with texts, without loading its text tower. Throws Error
-/// (mismatch) if there is no tower or no score, and for any defect of a file.
-VIT_API TextScore read_text_score(const std::filesystem::path& path, const ModelOptions& options = {});
-
-namespace internal {
-/// The classes with vectors of length 1. Throws Error if they are not (n, E) with a name each, or if there
-/// are none.
-ClassVectors normalized_classes(ClassVectors classes);
-}  // namespace internal
 
 }  // namespace vit

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   }
   try {
     const std::vector<std::string> words(argv + 3, argv + argc);
-    vit::Detector detector = vit::Detector::of_texts(vit::ImageAndText::load(argv[1]), words);
+    const auto detector = vit::Detector::of_texts(vit::ImageAndText::load(argv[1]), words);
     for (const vit::Detection& found : detector.detect(argv[2]))
       std::printf("%6.2f %%  %7.1f %7.1f %7.1f %7.1f  %s\n", 100.0 * static_cast<double>(found.score),
                   found.box.x0, found.box.y0, found.box.x1, found.box.y1, found.label.c_str());

@@ -11,6 +11,7 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/shared_data.h"
+#include "vit/checkpoint.h"
 #include "vit/image/image.h"
 
 namespace vit {
@@ -36,7 +37,7 @@ ClassifierHead fitted_head(const Model& model, Session& session) {
     session.run(image, Output::pooled, outputs);
     std::ranges::copy(outputs[0].pooled(), features.view().row(i));
   }
-  for (std::size_t i = 0; i < 2; ++i) normalize({features.view().row(i), features.dim(1)});
+  for (std::size_t i = 0; i < 2; ++i) normalize_vector({features.view().row(i), features.dim(1)});
   ClassifierHead head;
   head.method = FitMethod::knn;
   head.vectors = std::move(features);
@@ -74,12 +75,12 @@ TEST_CASE("classifier: the classes of a model") {
   }
   SUBCASE("thresholds") {
     std::vector<float> thresholds(classifier.size(), 0.0f);
-    CHECK(classifier.predict(outputs[0], Selection::above(thresholds)).size() == classifier.size());
+    CHECK(classifier.predict(outputs[0], ClassSelection::above(thresholds)).size() == classifier.size());
     thresholds[0] = std::numeric_limits<float>::infinity();
-    CHECK(classifier.predict(outputs[0], Selection::above(thresholds)).size() == classifier.size() - 1);
+    CHECK(classifier.predict(outputs[0], ClassSelection::above(thresholds)).size() == classifier.size() - 1);
   }
   SUBCASE("another activation") {
-    Selection selection(1);
+    ClassSelection selection(1);
     selection.activation = ClassActivation::sigmoid;
     const Prediction best = classifier.predict(outputs[0], selection).front();
     CHECK(best.probability == doctest::Approx(1.0 / (1.0 + std::exp(-static_cast<double>(best.logit)))));
@@ -146,12 +147,12 @@ TEST_CASE("classifier: texts, of a file in one call") {
                               std::ranges::copy(classifier.class_vectors()->vectors.flat(), vectors.data());
                               return vectors;
                             }()},
-                           read_text_score(test::data_path("golden/text/openclip-siglip")));
+                           vit::Checkpoint(test::data_path("golden/text/openclip-siglip")).text_score());
   CHECK(kept.classify(test::data_path("images/cat_tabby.jpg")).front().logit ==
         doctest::Approx(top[0].logit));
   CHECK_ERROR(ErrorKind::argument, ("twice"), static_cast<void>(Classifier::of_texts(towers, {"a", "a"})));
   CHECK_ERROR(ErrorKind::mismatch, ("no text tower"),
-              static_cast<void>(read_text_score(test::data_path("golden/models/rope-axial"))));
+              static_cast<void>(vit::Checkpoint(test::data_path("golden/models/rope-axial")).text_score()));
 }
 
 }  // namespace vit

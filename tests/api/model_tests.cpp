@@ -13,6 +13,7 @@
 #include "tests/support/tiny_model.h"
 #include "tests/support/tolerance.h"
 #include "vit/base/dtype.h"
+#include "vit/config/output_table.h"
 #include "vit/kernels/kernels.h"
 #include "vit/towers/vision_transformer.h"
 
@@ -177,7 +178,7 @@ TEST_CASE("model: an image has the same bits in any batch, at any place, with an
           const TensorView<const float> part(pixels.view()[first].data(), Shape{batch, 3, height, width});
           Outputs outputs;
           model.forward(part, kEverything, threads, memory, outputs);
-          for (const OutputTensor& output : outputs.tensors()) {
+          for (const OutputTensor& output : internal::OutputWriter(outputs).tensors()) {
             CAPTURE(to_string(output.key));
             const std::span<const float> found = output.values.flat();
             CHECK(std::equal(found.begin(), found.end(),

@@ -96,10 +96,10 @@ TEST_CASE("session: cosine and length of embeddings") {
   CHECK(cosine_similarity(a, zero) == 0.0);
   CHECK_THROWS_AS(cosine_similarity(a, longer), Error);
   std::vector<float> unit = a;
-  normalize(unit);
+  normalize_vector(unit);
   CHECK(unit == std::vector<float>{0.6f, 0.8f, 0.0f});
   std::vector<float> still_zero = zero;
-  normalize(still_zero);
+  normalize_vector(still_zero);
   CHECK(still_zero == zero);
 }
 

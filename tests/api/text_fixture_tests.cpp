@@ -124,7 +124,7 @@ void check_scores(const Case& c, const ClassVectors& classes, const TextScore& s
   std::vector<float> logits, probabilities;
   for (std::size_t i = 0; i < images.dim(0); ++i) {
     std::vector<float> row(classes.names.size());
-    compare({images.view().row(i), images.dim(1)}, classes, score, row);
+    classes.compare({images.view().row(i), images.dim(1)}, score, row);
     logits.insert(logits.end(), row.begin(), row.end());
     row = internal::probabilities(row, score.kind);
     probabilities.insert(probabilities.end(), row.begin(), row.end());

@@ -15,6 +15,8 @@
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
+#include "vit/api/layers_of.h"
+#include "vit/checkpoint.h"
 #include "vit/classifier.h"
 #include "vit/io/safetensors.h"
 #include "vit/text_encoder.h"
@@ -137,9 +139,9 @@ TEST_CASE("text: a warm pass allocates nothing") {
   Tensor<float> out(Shape{texts.size(), tower->config().embedding_dim()});
   for (const int threads : {1, 2}) {
     TextMemory memory;
-    for (int i = 0; i < 2; ++i) tower->transformer().forward(ids, out, threads, memory);
+    for (int i = 0; i < 2; ++i) internal::LayersOf::text(*tower).forward(ids, out, threads, memory);
     const std::size_t before = test::allocation_count();
-    tower->transformer().forward(ids, out, threads, memory);
+    internal::LayersOf::text(*tower).forward(ids, out, threads, memory);
     CHECK(test::allocation_count() == before);
   }
 }
@@ -234,10 +236,10 @@ TEST_CASE("text: tensors missing, misshaped, superfluous or absurd are refused b
 TEST_CASE("text: a checkpoint without a text tower, or without a vocabulary, says so") {
   const fs::path image_alone = test::data_path("golden/models/hf-vit");
   CHECK_ERROR(ErrorKind::unsupported, ("hf-vit", "text tower"), TextTower::load(image_alone));
-  CHECK(!describe_text_tower(image_alone));
+  CHECK(!vit::Checkpoint(image_alone).describe_text());
   const fs::path bare = golden("openai-clip") / "ViT-B-32.pt";
   CHECK_ERROR(ErrorKind::io, ("bpe_simple_vocab_16e6.txt.gz"), TextTower::load(bare));
-  const auto found = describe_text_tower(bare);
+  const auto found = vit::Checkpoint(bare).describe_text();
   REQUIRE(found);
   CHECK(!found->tokenizer);
   CHECK(test::contains(found->tokenizer_missing, "bpe_simple_vocab_16e6.txt.gz"));
@@ -278,20 +280,20 @@ TEST_CASE("zero-shot: vectors kept in a file classify as before, broken files ar
   const ClassVectors fresh = encode_classes(encoder, {"a cat", "caf\u00e9 \"x\"", "dog"});
   const TextScore score = *encoder.tower().config().score;
   CHECK(score.kind == TextScore::Kind::sigmoid);
-  CHECK(read_text_score(golden("hf-siglip")).scale == score.scale);
+  CHECK(vit::Checkpoint(golden("hf-siglip")).text_score().scale == score.scale);
   save_class_vectors(fresh, file);
   const ClassVectors kept = load_class_vectors(file);
   CHECK(kept.names == fresh.names);
   std::vector<float> image(fresh.vectors.dim(1), 0.25f), a(3), b(3);
   image[1] = -3.0f;
-  compare(image, fresh, score, a);
-  compare(image, kept, score, b);
+  fresh.compare(image, score, a);
+  kept.compare(image, score, b);
   for (std::size_t i = 0; i < 3; ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-6));
-  const std::vector<Prediction> top = top_predictions(b, 2, kept.names, score.kind);
+  const std::vector<Prediction> top = ClassSelection(2).of(b, kept.names, score.kind);
   REQUIRE(top.size() == 2);
   CHECK(top[0].logit >= top[1].logit);
   CHECK(top[0].probability == doctest::Approx(1.0 / (1.0 + std::exp(-double{top[0].logit}))));
-  CHECK_ERROR(ErrorKind::mismatch, ("5 numbers"), compare(std::vector<float>(5), kept, score, b));
+  CHECK_ERROR(ErrorKind::mismatch, ("5 numbers"), kept.compare(std::vector<float>(5), score, b));
 
   const std::vector<float> numbers(6, 1.0f), zeros(6, 0.0f);
   const auto write = [&](std::span<const float> values, const std::map<std::string, std::string>& metadata) {

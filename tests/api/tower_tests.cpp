@@ -16,6 +16,8 @@
 #include "tests/support/golden_models.h"
 #include "tests/support/numbers.h"
 #include "tests/support/shared_data.h"
+#include "vit/checkpoint.h"
+#include "vit/config/output_table.h"
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"
 #include "vit/session.h"
@@ -145,7 +147,7 @@ Request request_of(const ModelConfig& config) {
 
 std::vector<Named> results_of(const Outputs& outputs) {
   std::vector<Named> results;
-  for (const OutputTensor& output : outputs.tensors())
+  for (const OutputTensor& output : internal::OutputWriter(outputs).tensors())
     results.push_back({to_string(output.key), output.values.flat()});
   return results;
 }
@@ -376,7 +378,7 @@ TEST_CASE("towers: steps of a clip are computed as clips of their own, equal fra
 
 TEST_CASE("towers: shards without a tensor of the tower may be missing, others may not") {
   const fs::path whole = test::data_path("golden/towers/qwen2.5-vl-shards");  // its third shard is not there
-  const auto described = describe_checkpoint(whole);
+  const auto described = vit::Checkpoint(whole).describe();
   const auto& notes = described.report.notes;
   CHECK(std::ranges::any_of(notes, [](const std::string& note) {
     return test::contains(note, "1 lie in shards that are not opened");

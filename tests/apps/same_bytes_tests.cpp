@@ -134,7 +134,7 @@ std::vector<float> by_session(const std::string& model, const std::vector<std::s
     session.run(std::filesystem::path(image), vit::Output::pooled, outputs);
     const std::span<const float> pooled = outputs[vit::Output::pooled].flat();
     std::vector<float> vector(pooled.begin(), pooled.end());
-    if (options.normalize) vit::normalize(vector);
+    if (options.normalize) vit::normalize_vector(vector);
     out.insert(out.end(), vector.begin(), vector.end());
   }
   return out;
@@ -231,7 +231,7 @@ TEST_CASE("same bytes: texts, by program, C++ and C, one of them without tokens"
       for (const std::string& text : texts) {
         const vit::Tensor<float> vector = encoder.encode(text);
         std::vector<float> copy(vector.flat().begin(), vector.flat().end());
-        if (normalize) vit::normalize(copy);
+        if (normalize) vit::normalize_vector(copy);
         expected.insert(expected.end(), copy.begin(), copy.end());
       }
       check_same_bytes(numbers, expected);

@@ -275,11 +275,11 @@ TEST_CASE("tagger: the library knows padding, order and thresholds") {
   const std::vector<float> thresholds{0.5f, 0.9f, 0.1f, 0.0f};
   const std::vector<std::string> names{"a", "b", "c", "d"};
   const std::vector<Prediction> found =
-      predictions_above(logits, thresholds, names, ClassActivation::sigmoid);
+      ClassSelection::above(thresholds).of(logits, names, ClassActivation::sigmoid);
   REQUIRE(found.size() == 3);  // sigmoid(2) = 0.88 is below 0.9
   CHECK(found[0].label == "d");
   CHECK(found[1].label == "a");
   CHECK(found[1].probability == 0.5f);
   CHECK(found[2].label == "c");
-  CHECK_THROWS_AS(predictions_above(logits, {thresholds.data(), 3}, names), Error);
+  CHECK_THROWS_AS(ClassSelection::above({0.5f, 0.9f, 0.1f}).of(logits, names), Error);
 }

@@ -1,5 +1,6 @@
 // Encoder: blocks over windows, wanted rows, and an observer that changes nothing.
 #include "vit/config.h"
+#include "vit/config/output_table.h"
 #include "vit/encoder/encoder.h"
 #include "vit/encoder/observer.h"
 
@@ -119,10 +120,10 @@ TEST_CASE("encoder: an observer keeps what passes and changes nothing") {
   config.attention.num_heads = kHeads;
   config.tokens.class_token = false;
   Outputs outputs;
-  outputs.reserve({last, {Output::block, 0}, middle, row, rolled, Output::embedded}, config, others + kImages,
+  OutputWriter(outputs).reserve({last, {Output::block, 0}, middle, row, rolled, Output::embedded}, config, others + kImages,
                   {1, kTokens});
   const Encoder encoder = make_encoder(0, 3);
-  Observer observer({outputs.tensors(), others, kImages}, encoder.blocks(), memory.pass);
+  Observer observer({OutputWriter(outputs).tensors(), others, kImages}, encoder.blocks(), memory.pass);
   BlockHook* const hooks[] = {&observer};
   Tensor<float> observed = tokens_of_images();
   observer.keep_embedded(rows_of(observed));

@@ -38,21 +38,20 @@ void run_maps(const std::shared_ptr<const Model>& model) {
   if (dense == nullptr || !is_small) return;
   Tensor<float> pixels(Shape{1, 3, config.image.height, config.image.width});
   for (std::size_t i = 0; i < pixels.num_elements(); ++i) pixels.data()[i] = static_cast<float>(i % 7) - 3.0f;
-  Request request;
-  request.set_maps();
   Session session(model, {.threads = 1});
   Outputs outputs;
-  session.forward(pixels, request, outputs);
-  const ImageSize size{config.image.height, config.image.width}, image{19, 23};
-  if (dense->find(MapMeaning::depth) != nullptr) depth_of(outputs[0], *dense, image);
-  if (dense->find(MapMeaning::normals) != nullptr) normals_of(outputs[0], *dense, image);
-  const bool has_masks = dense->find(MapMeaning::masks) != nullptr;
-  if (!has_masks && dense->find(MapMeaning::classes) == nullptr) return;
+  session.forward(pixels, dense->request(), outputs);
+  const ImageSize size{config.image.height, config.image.width};
+  const ImageOutputs seen = outputs[0].of({.image = {19, 23}, .pixels = size, .content = size});
+  if (dense->find(Output::depth) != nullptr) depth_of(seen);
+  if (dense->find(Output::normals) != nullptr) normals_of(seen);
+  const bool has_masks = dense->find(Output::masks) != nullptr;
+  if (!has_masks && dense->find(Output::classes) == nullptr) return;
   SegmentOptions options{.threshold = 0.1, .overlap = 0.1};
   for (const SegmentTask task : {SegmentTask::semantic, SegmentTask::instance, SegmentTask::panoptic}) {
     options.task = task;
     if (task != SegmentTask::semantic && !has_masks) continue;
-    const SegmentMap map = segments_of(outputs[0], *dense, {size, size}, image, options);
+    const SegmentMap map = segments_of(seen, options);
     for (const std::int32_t id : map.map.flat()) {
       if (id < -1) throw std::logic_error("a pixel of no segment");
     }

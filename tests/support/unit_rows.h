@@ -16,7 +16,7 @@ inline Tensor<float> unit_rows(std::size_t rows, std::size_t columns, unsigned s
     float* const row = out.view().row(i);
     for (std::size_t c = 0; c < columns; ++c)
       row[c] = directions.view().row(i % 7)[c] + spread * rng.normal();
-    normalize({row, columns});
+    normalize_vector({row, columns});
   }
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/shared_data.h"
+#include "vit/checkpoint.h"
 #include "vit/model.h"
 
 namespace vit {
@@ -32,7 +33,9 @@ TEST_CASE(
 }
 
 TEST_CASE("weights: random models have the fingerprint of their architecture") {
-  const auto of = [](const char* name) { return describe_architecture(name).report.fingerprint; };
+  const auto of = [](const char* name) {
+    return vit::Checkpoint::random(name).describe().report.fingerprint;
+  };
   CHECK(of("vit_tiny_patch16_224") == of("vit_tiny_patch16_224"));
   CHECK(of("vit_tiny_patch16_224") != of("vit_small_patch16_224"));
 }

@@ -13,6 +13,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/tiny_model.h"
+#include "vit/config/output_table.h"
 #include "vit/kernels/kernels.h"
 #include "vit/towers/vision_transformer.h"
 #include "vit/weights/checkpoint/loader.h"
@@ -37,7 +38,7 @@ Results run(const Checkpoint<ModelConfig>& checkpoint, std::size_t height, std::
   if (checkpoint.config.head.num_classes != 0) request.add(Output::logits);
   model.forward(test::random_pixels(1, height, width), request, /*threads=*/1, memory, outputs);
   const auto copy = [&](Output output) {
-    const TensorView<const float> values = outputs.find(output);
+    const TensorView<const float> values = internal::OutputWriter(outputs).find(output);
     return std::vector<float>(values.data(),
                               values.empty() ? nullptr : values.data() + values.num_elements());
   };

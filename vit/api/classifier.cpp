@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "vit/api/class_vectors.h"
 #include "vit/base/check.h"
 #include "vit/head/probabilities.h"
 
@@ -20,6 +21,20 @@ Prediction named(const RankedClass& ranked, std::span<const std::string> labels)
 }
 
 }  // namespace
+
+std::vector<Prediction> ClassSelection::of(std::span<const float> logits, std::span<const std::string> labels,
+                                           ClassActivation otherwise) const {
+  const bool has_limits = !thresholds.empty();
+  VIT_CHECK(!has_limits || thresholds.size() == logits.size(), kWhere, thresholds.size(), " thresholds for ",
+            logits.size(), " classes");
+  std::vector<Prediction> predictions;
+  for (const RankedClass& ranked :
+       top_classes(logits, has_limits ? logits.size() : top, activation.value_or(otherwise))) {
+    if (has_limits && !(ranked.probability >= thresholds[ranked.index])) continue;
+    predictions.push_back(named(ranked, labels));
+  }
+  return predictions;
+}
 
 // --------------------------------------------------------------------------------------- kinds of classes
 
@@ -72,7 +87,7 @@ class TextClasses : public ClassSource {
         score_(score) {}
 
   void values(const ImageOutputs& outputs, std::span<float> values) const override {
-    compare(outputs[embedding_].flat(), classes_, score_, values);
+    classes_.compare(outputs[embedding_].flat(), score_, values);
   }
   const ClassVectors* class_vectors() const noexcept override { return &classes_; }
 
@@ -168,21 +183,21 @@ void Classifier::values(const ImageOutputs& outputs, std::span<float> values) co
   source_->values(outputs, values);
 }
 
-std::vector<Prediction> Classifier::predict(std::span<const float> values, const Selection& selection) const {
+std::vector<Prediction> Classifier::predict(std::span<const float> values,
+                                            const ClassSelection& selection) const {
   VIT_CHECK(values.size() == size(), kWhere, values.size(), " values of ", size(), " classes");
-  const ClassActivation activation = selection.activation.value_or(this->activation());
-  return selection.thresholds.empty() ? top_predictions(values, selection.top, labels(), activation)
-                                      : predictions_above(values, selection.thresholds, labels(), activation);
+  return selection.of(values, labels(), activation());
 }
 
-std::vector<Prediction> Classifier::predict(const ImageOutputs& outputs, const Selection& selection) const {
+std::vector<Prediction> Classifier::predict(const ImageOutputs& outputs,
+                                            const ClassSelection& selection) const {
   std::vector<float> found(size());
   values(outputs, found);
   return predict(found, selection);
 }
 
 std::vector<Prediction> Classifier::classify(Session& session, const ImageSource& image,
-                                             const Selection& selection) const {
+                                             const ClassSelection& selection) const {
   VIT_CHECK(&session.model() == model_.get(), kWhere,
             "the session and the classifier were made from different models");
   Outputs outputs;
@@ -190,30 +205,10 @@ std::vector<Prediction> Classifier::classify(Session& session, const ImageSource
   return predict(outputs[0], selection);
 }
 
-std::vector<Prediction> Classifier::classify(const ImageSource& image, const Selection& selection) const {
+std::vector<Prediction> Classifier::classify(const ImageSource& image,
+                                             const ClassSelection& selection) const {
   Session session(model_);
   return classify(session, image, selection);
-}
-
-// -------------------------------------------------------------------------------------------- predictions
-
-std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t top,
-                                        std::span<const std::string> labels, ClassActivation activation) {
-  std::vector<Prediction> predictions;
-  for (const RankedClass& ranked : top_classes(logits, top, activation))
-    predictions.push_back(named(ranked, labels));
-  return predictions;
-}
-
-std::vector<Prediction> predictions_above(std::span<const float> logits, std::span<const float> thresholds,
-                                          std::span<const std::string> labels, ClassActivation activation) {
-  VIT_CHECK(thresholds.size() == logits.size(), (Where{"predictions_above", ErrorKind::argument}),
-            thresholds.size(), " thresholds for ", logits.size(), " classes");
-  std::vector<Prediction> predictions;
-  for (const RankedClass& ranked : top_classes(logits, logits.size(), activation)) {
-    if (ranked.probability >= thresholds[ranked.index]) predictions.push_back(named(ranked, labels));
-  }
-  return predictions;
 }
 
 }  // namespace vit

@@ -49,7 +49,7 @@ void apply_functions(const ClassifierHead& head, std::span<const float> x, std::
 
 void apply_votes(const ClassifierHead& head, std::span<const float> x, std::span<float> values) {
   std::vector<float> vector(x.begin(), x.end());
-  normalize(vector);
+  normalize_vector(vector);
   std::vector<std::size_t> rows(head.classes.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   const std::vector<double> votes =
@@ -180,7 +180,7 @@ Output ClassifierHead::output(const Model& from) const {
   VIT_CHECK(fingerprint.empty() || fingerprint == found, kWhere.with(ErrorKind::mismatch),
             "the classifier was fitted on features of ", described(model, fingerprint), ", not of ",
             described(from.name(), found), "; give the model that it was fitted with");
-  const OutputKey key = parse_output(features, from.config());
+  const OutputKey key = parse_output(features, from.config(), from.dense_config());
   VIT_CHECK(internal::row_of(key.output).is_vector, kWhere, "the classifier reads ",
             internal::in_quotes(features), ", which is not a vector");
   return key.output;

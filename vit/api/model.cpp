@@ -3,6 +3,9 @@
 #include <optional>
 #include <utility>
 
+#include "vit/api/layers_of.h"
+#include "vit/base/check.h"
+#include "vit/checkpoint.h"
 #include "vit/image/preprocess.h"
 #include "vit/kernels/kernels.h"
 #include "vit/towers/map_head.h"
@@ -32,14 +35,15 @@ PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions
 /// The rules of a checkpoint for the channels of its model.
 std::optional<PreprocessConfig> fitting_preprocess(const CheckpointFolder& folder,
                                                    const ModelOptions& options,
-                                                   Checkpoint<ModelConfig>& checkpoint) {
+                                                   internal::Checkpoint<ModelConfig>& checkpoint) {
   std::optional<PreprocessConfig> config = folder.preprocess_config();
   std::string note = fit_channels(config, checkpoint.config.image.num_channels, options);
   if (!note.empty()) checkpoint.report.notes.push_back(std::move(note));
   return config;
 }
 
-VisionTransformer transformer_of(const Checkpoint<ModelConfig>& checkpoint, const ModelOptions& options) {
+VisionTransformer transformer_of(const internal::Checkpoint<ModelConfig>& checkpoint,
+                                 const ModelOptions& options) {
   const kernels::KernelTable& table = table_for(options);
   VisionTransformer out{checkpoint.config, checkpoint.weights, table, options.precision};
   if (checkpoint.dense)
@@ -70,7 +74,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
 
 std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder) {
   const ModelOptions& options = folder.options();
-  Checkpoint checkpoint = folder.load<ModelConfig>();
+  internal::Checkpoint checkpoint = folder.load<ModelConfig>();
   std::optional<PreprocessConfig> preprocess = fitting_preprocess(folder, options, checkpoint);
   VisionTransformer transformer = transformer_of(checkpoint, options);
   return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
@@ -80,7 +84,7 @@ std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder) {
 }
 
 std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
-  Checkpoint checkpoint = random_checkpoint(architecture, options);
+  internal::Checkpoint checkpoint = random_checkpoint(architecture, options);
   PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
   VisionTransformer transformer = transformer_of(checkpoint, options);
   return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
@@ -99,7 +103,7 @@ Precision Model::precision() const noexcept {
 
 const DenseConfig* Model::dense_config() const noexcept {
   const MapHead* const head = parts_->transformer.dense();
-  return head != nullptr ? &head->config() : nullptr;
+  return head != nullptr ? head->config().get() : nullptr;
 }
 
 const char* Model::kernels() const noexcept {
@@ -152,32 +156,71 @@ std::size_t Model::num_leading_tokens(const Request& request) const {
   return parts_->transformer.num_leading_tokens(request);
 }
 
-const VisionTransformer& Model::transformer() const noexcept {
-  return parts_->transformer;
+const VisionTransformer& LayersOf::image(const Model& model) noexcept {
+  return model.parts_->transformer;
 }
 
-CheckpointDescription describe_checkpoint(const std::filesystem::path& path, const ModelOptions& options) {
-  const CheckpointFolder folder(path, options);
-  Checkpoint checkpoint = folder.load<ModelConfig>();
-  std::optional<PreprocessConfig> preprocess = fitting_preprocess(folder, options, checkpoint);
-  CheckpointDescription out{.config = std::move(checkpoint.config),
+// --------------------------------------------------------------------------------------------- Checkpoint
+
+struct vit::Checkpoint::Parts {
+  std::optional<CheckpointFolder> folder;  // or:
+  std::string architecture;
+  ModelOptions options;
+};
+
+vit::Checkpoint::Checkpoint(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+vit::Checkpoint::Checkpoint(const std::filesystem::path& path, const ModelOptions& options)
+    : parts_(std::make_unique<const Parts>(
+          Parts{.folder = CheckpointFolder(path, options), .architecture = {}, .options = options})) {}
+vit::Checkpoint::~Checkpoint() = default;
+vit::Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
+vit::Checkpoint& vit::Checkpoint::operator=(Checkpoint&&) noexcept = default;
+
+vit::Checkpoint vit::Checkpoint::random(const std::string& architecture, const ModelOptions& options) {
+  return vit::Checkpoint(std::make_unique<const Parts>(
+      Parts{.folder = std::nullopt, .architecture = architecture, .options = options}));
+}
+
+CheckpointDescription vit::Checkpoint::describe() const {
+  const ModelOptions& options = parts_->options;
+  const auto& folder = parts_->folder;
+  internal::Checkpoint found =
+      folder ? folder->load<ModelConfig>() : random_checkpoint(parts_->architecture, options);
+  std::optional<PreprocessConfig> preprocess =
+      folder ? fitting_preprocess(*folder, options, found) : random_preprocess(found.config, options);
+  CheckpointDescription out{.config = std::move(found.config),
                             .preprocess = std::move(preprocess),
-                            .report = std::move(checkpoint.report)};
-  if (checkpoint.dense) out.dense = std::move(checkpoint.dense->config);
+                            .report = std::move(found.report)};
+  if (found.dense && folder) out.dense = std::move(found.dense->config);
   return out;
 }
 
-CheckpointDescription describe_architecture(const std::string& architecture, const ModelOptions& options) {
-  Checkpoint checkpoint = random_checkpoint(architecture, options);
-  PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
-  return {.config = std::move(checkpoint.config),
-          .preprocess = std::move(preprocess),
-          .report = std::move(checkpoint.report)};
+std::optional<TextDescription> vit::Checkpoint::describe_text(const TextOptions& options) const {
+  const auto& folder = parts_->folder;
+  if (!folder || !folder->parsed<TextConfig>()) return std::nullopt;
+  internal::Checkpoint found = folder->load<TextConfig>();
+  TextDescription out{.config = std::move(found.config),
+                      .report = std::move(found.report),
+                      .tokenizer = std::nullopt,
+                      .tokenizer_missing = {}};
+  try {
+    out.tokenizer = Tokenizer::load_for_model(
+        folder->path(), options.tokenizer,
+        {.library = options.library, .vocabulary_size = out.config.vocabulary_size});
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::io) throw;
+    out.tokenizer_missing = error.message();
+  }
+  return out;
 }
 
-std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::path& path,
-                                                       const ModelOptions& options, const InputSize& size) {
-  const CheckpointFolder folder(path, options);
+std::optional<PreprocessConfig> vit::Checkpoint::preprocess_config(const InputSize& size) const {
+  const ModelOptions& options = parts_->options;
+  if (!parts_->folder) {
+    const ModelConfig config = random_checkpoint(parts_->architecture, options).config;
+    return with_input_size(random_preprocess(config, options), size, config.edge_multiple());
+  }
+  const CheckpointFolder& folder = *parts_->folder;
   std::optional<PreprocessConfig> found = folder.preprocess_config();
   if (!found) return std::nullopt;
   // one number is that of every channel of the model
@@ -189,8 +232,20 @@ std::optional<PreprocessConfig> find_preprocess_config(const std::filesystem::pa
   return with_input_size(*found, size, asks_model ? folder.model_config().edge_multiple() : 1);
 }
 
-std::vector<std::filesystem::path> weight_files(const std::filesystem::path& path) {
-  return CheckpointFolder(path).weight_files();
+TextScore vit::Checkpoint::text_score() const {
+  const Where where{"text score", ErrorKind::mismatch};
+  const auto& folder = parts_->folder;
+  VIT_CHECK(folder && folder->parsed<TextConfig>(), where,
+            folder ? folder->path().string() : parts_->architecture,
+            " has no text tower, so its images cannot be compared with texts");
+  const TextConfig config = folder->load<TextConfig>().config;
+  VIT_CHECK(config.score, where, folder->path().string(),
+            ": has only a text tower; images cannot be compared with texts");
+  return *config.score;
+}
+
+std::vector<std::filesystem::path> vit::Checkpoint::weight_files() const {
+  return parts_->folder ? parts_->folder->weight_files() : std::vector<std::filesystem::path>{};
 }
 
 }  // namespace vit

@@ -5,9 +5,11 @@
 #include <tuple>
 #include <utility>
 
+#include "vit/api/layers_of.h"
 #include "vit/api/source_pixels.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/config/output_table.h"
 #include "vit/image/image.h"
 #include "vit/towers/batch_plan.h"
 #include "vit/towers/vision_transformer.h"
@@ -67,6 +69,7 @@ struct Session::State {
   std::vector<PreprocessMemory> preprocess_memory;  // one per thread
   std::vector<PixelSize> sizes;                     // of preprocessed images
   std::vector<std::size_t> order;                   // images sorted by these sizes
+  std::vector<ImageFrame> frames;                   // of the images
 
   /// Sorts the images by size. Images of one size keep their order.
   void sort() {
@@ -170,7 +173,12 @@ void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fi
                  [&](std::size_t i, int thread) { fill(state.order[first + i], pixels[i], thread); });
     if (outputs.passes_.size() == pass) outputs.passes_.emplace_back();
     forward(pixels, request, outputs.passes_[pass]);
-    for (std::size_t i = 0; i < count; ++i) outputs.places_[state.order[first + i]] = {pass, i};
+    const OutputWriter writer(outputs.passes_[pass]);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t image = state.order[first + i];
+      writer.set_frame(i, state.frames[image]);
+      outputs.places_[image] = {pass, i};
+    }
     first += count;
   }
 }
@@ -182,18 +190,23 @@ void Session::run(const ImageSource& source, const Request& request, Outputs& ou
     const TensorView<float> pixels = state_->pixels.take(1, preprocessor().num_planes(image->size()),
                                                          preprocessor().output_size(image->size()));
     preprocessor().run(*image, pixels[0], memory, threads);
-    return forward(pixels, request, outputs);
+    forward(pixels, request, outputs);
+    return OutputWriter(outputs).set_frame(0, frame_of(*this, image->size()));
   }
   const SourcePixels read = read_pixels(*this, source, memory, threads);
   forward(as_batch(read.pixels), request, outputs);
+  OutputWriter(outputs).set_frame(0, read.frame);
 }
 
 void Session::run(std::span<const ImageView> images, const Request& request, BatchOutputs& outputs) {
   const Preprocessor& preprocessor = this->preprocessor();
   state_->sizes.resize(images.size());
-  for (std::size_t i = 0; i < images.size(); ++i)
+  state_->frames.resize(images.size());
+  for (std::size_t i = 0; i < images.size(); ++i) {
     state_->sizes[i] = {preprocessor.num_planes(images[i].size()),
                         preprocessor.output_size(images[i].size())};
+    state_->frames[i] = frame_of(*this, images[i].size());
+  }
   run_sorted(request, outputs, [&](std::size_t i, TensorView<float> out, int thread) {
     preprocessor.run(images[i], out, state_->preprocess_memory[static_cast<std::size_t>(thread)]);
   });
@@ -208,12 +221,15 @@ BatchOutputs Session::run(std::span<const ImageView> images, const Request& requ
 void Session::run_pixels(std::span<const TensorView<const float>> pixels, const Request& request,
                          BatchOutputs& outputs) {
   state_->sizes.resize(pixels.size());
+  state_->frames.resize(pixels.size());
   for (std::size_t i = 0; i < pixels.size(); ++i) {
     VIT_CHECK(pixels[i].rank() == 3 && pixels[i].is_contiguous(), kWhere, "pixels of image ", i,
               " must be contiguous with shape (", model_->config().image.num_channels, ", H, W), got ",
               pixels[i].shape().to_string());
     model_->steps_for(pixels[i].dim(0));
-    state_->sizes[i] = {pixels[i].dim(0), computed_size({pixels[i].dim(1), pixels[i].dim(2)})};
+    const ImageSize size{pixels[i].dim(1), pixels[i].dim(2)};
+    state_->sizes[i] = {pixels[i].dim(0), computed_size(size)};
+    state_->frames[i] = frame_of_pixels(size);
   }
   run_sorted(request, outputs,
              [&](std::size_t i, TensorView<float> out, int) { copy_planes(pixels[i], out); });
@@ -226,7 +242,9 @@ BatchOutputs Session::run_pixels(std::span<const TensorView<const float>> pixels
 }
 
 void Session::forward(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
-  model_->transformer().forward(pixels, request, state_->options.threads, state_->memory, outputs);
+  LayersOf::image(*model_).forward(pixels, request, state_->options.threads, state_->memory, outputs);
+  for (std::size_t i = 0; i < outputs.num_images(); ++i)
+    OutputWriter(outputs).set_frame(i, frame_of_pixels({pixels.dim(2), pixels.dim(3)}));
 }
 
 StageTimes Session::measure(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
@@ -240,6 +258,17 @@ StageTimes Session::measure(TensorView<const float> pixels, const Request& reque
   }
   state_->memory.measure_stages(nullptr);
   return times;
+}
+
+// ---------------------------------------------------------------------------------------------- ImageTask
+
+ImageTask::ImageTask(std::shared_ptr<const Model> model, Request request)
+    : model_(std::move(model)), request_(std::move(request)) {}
+
+void ImageTask::run(Session& session, const ImageSource& image, Outputs& outputs) const {
+  VIT_CHECK(&session.model() == model_.get(), kWhere,
+            "the session and the task were made from different models");
+  session.run(image, request_, outputs);
 }
 
 // --------------------------------------------------------------------------------------- FeatureExtractor

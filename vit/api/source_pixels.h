@@ -7,11 +7,18 @@ namespace vit::internal {
 
 struct SourcePixels {
   Tensor<float> pixels;  // (planes, H, W), normalized
-  ImageSize size;        // of the image as decoded, or of preprocessed pixels
+  ImageFrame frame;      // of the image as decoded, or of preprocessed pixels
 };
 
 /// Throws Error for unreadable sources, and for pixels of another shape.
 SourcePixels read_pixels(const Session& session, const ImageSource& source, PreprocessMemory& memory,
                          int threads = 1);
+/// The image of a source; `memory` keeps one that is decoded. Throws Error for preprocessed pixels.
+ImageView image_of(const Session& session, const ImageSource& source, Image& memory);
+/// The position of an image of this size in what the session computes of it; of a model without a dense head
+/// only its size, since others have no pixels at the size of the image.
+ImageFrame frame_of(const Session& session, ImageSize image);
+/// Preprocessed pixels are the image.
+ImageFrame frame_of_pixels(ImageSize pixels);
 
 }  // namespace vit::internal

@@ -24,7 +24,7 @@ constexpr const char* kOutOfMemory = "not enough memory for an image of this siz
 /// Preprocessed pixels of one input, or why there are none.
 struct Item {
   Tensor<float> pixels;  // (planes, H, W)
-  ImageSize size;        // of the image
+  ImageFrame frame;      // of the image
   std::string failure;
   ErrorKind kind = ErrorKind::io;  // of the failure
 };
@@ -38,7 +38,7 @@ Item read_item(const Session& session, const std::function<ImageSource(std::size
     SourcePixels read = read_pixels(session, source(index), memory);
     const ImageSize computed = session.computed_size({read.pixels.dim(1), read.pixels.dim(2)});
     session.model().require_grid(computed.height, computed.width);
-    item.size = read.size;
+    item.frame = read.frame;
     item.pixels = std::move(read.pixels);
   } catch (const std::bad_alloc&) {
     item.failure = kOutOfMemory;
@@ -132,9 +132,9 @@ class internal::ImageStream {
       if (!items_[i].failure.empty()) {
         hand_out(i, std::nullopt, items_[i].failure);
       } else if (is_done) {
-        hand_out(i, results_[number++], "");
+        hand_out(i, results_[number++].of(items_[i].frame), "");
       } else if (run_session(std::span(pixels_).subspan(number++, 1), done_)) {
-        hand_out(i, results_[0], "");
+        hand_out(i, results_[0].of(items_[i].frame), "");
       } else {
         hand_out(i, std::nullopt, kOutOfMemory);
       }
@@ -158,7 +158,7 @@ class internal::ImageStream {
   void hand_out(std::size_t item, std::optional<ImageOutputs> outputs, const std::string& failure) {
     consume_({.index = first_ + item,
               .outputs = outputs,
-              .size = items_[item].size,
+              .size = items_[item].frame.image,
               .failure = failure,
               .kind = items_[item].kind});
     ++done_;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "vit/api/layers_of.h"
 #include "vit/base/check.h"
 #include "vit/kernels/kernels.h"
 #include "vit/towers/text_transformer.h"
@@ -33,7 +34,7 @@ struct TextTower::Parts {
   LoadReport report;
 
   static std::shared_ptr<const TextTower> load(const CheckpointFolder& folder, const TextOptions& options) {
-    Checkpoint checkpoint = folder.load<TextConfig>();
+    internal::Checkpoint checkpoint = folder.load<TextConfig>();
     Tokenizer tokenizer = tokenizer_of(folder.path(), options, checkpoint.config);
     TextTransformer transformer(checkpoint.config, checkpoint.weights, table_for(options), options.precision);
     return std::shared_ptr<const TextTower>(
@@ -75,8 +76,8 @@ TokenRow TextTower::tokenize(std::string_view text) const {
   return tokenizer().encode(text, config().context_length);
 }
 
-const TextTransformer& TextTower::transformer() const noexcept {
-  return parts_->transformer;
+const TextTransformer& LayersOf::text(const TextTower& tower) noexcept {
+  return tower.parts_->transformer;
 }
 
 ImageAndText ImageAndText::load(const std::filesystem::path& path, const ModelOptions& image_options,
@@ -85,24 +86,6 @@ ImageAndText ImageAndText::load(const std::filesystem::path& path, const ModelOp
   if (!text_options.architecture.empty()) options.architecture = text_options.architecture;
   const CheckpointFolder folder(path, std::move(options));
   return {.image = Model::load(folder), .text = TextTower::Parts::load(folder, text_options)};
-}
-
-std::optional<TextDescription> describe_text_tower(const std::filesystem::path& path,
-                                                   const TextOptions& options) {
-  const CheckpointFolder folder(path, {.architecture = options.architecture});
-  if (!folder.parsed<TextConfig>()) return std::nullopt;
-  Checkpoint checkpoint = folder.load<TextConfig>();
-  TextDescription out{.config = std::move(checkpoint.config),
-                      .report = std::move(checkpoint.report),
-                      .tokenizer = std::nullopt,
-                      .tokenizer_missing = {}};
-  try {
-    out.tokenizer = tokenizer_of(folder.path(), options, out.config);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::io) throw;
-    out.tokenizer_missing = error.message();
-  }
-  return out;
 }
 
 // -------------------------------------------------------------------------------------------- TextEncoder
@@ -126,7 +109,7 @@ struct TextEncoder::State {
                 " that are not padding");
       ids.push_back({.ids = row.ids, .first = left ? row.ids.size() - row.count : 0, .count = row.count});
     }
-    const std::size_t done = run_groups(tower.transformer(), stream, vectors);
+    const std::size_t done = run_groups(LayersOf::text(tower), stream, vectors);
     if (done == texts.size()) return;
     Tensor<float> of_done(Shape{done, width});
     std::copy_n(vectors.data(), done * width, of_done.data());

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
+#include "vit/api/class_vectors.h"
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"
-#include "vit/weights/checkpoint/checkpoint_folder.h"
 
 namespace vit {
 using namespace internal;
@@ -141,31 +141,19 @@ ClassVectors load_class_vectors(const std::filesystem::path& path) {
   return out;
 }
 
-void compare(std::span<const float> image, const ClassVectors& classes, const TextScore& score,
-             std::span<float> logits) {
-  VIT_CHECK(image.size() == classes.vectors.dim(1), kWhere.with(ErrorKind::mismatch), "an image's vector of ",
-            image.size(), " numbers for classes of ", classes.vectors.dim(1),
-            "; do they come from the same model?");
-  VIT_CHECK(logits.size() == classes.names.size(), kWhere, "room for ", logits.size(), " logits of ",
-            classes.names.size(), " classes");
+void ClassVectors::compare(std::span<const float> image, const TextScore& score,
+                           std::span<float> logits) const {
+  VIT_CHECK(image.size() == vectors.dim(1), kWhere.with(ErrorKind::mismatch), "an image's vector of ",
+            image.size(), " numbers for classes of ", vectors.dim(1), "; do they come from the same model?");
+  VIT_CHECK(logits.size() == names.size(), kWhere, "room for ", logits.size(), " logits of ", names.size(),
+            " classes");
   const double length = length_of(image);
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    const float* const row = classes.vectors.view().row(i);
+    const float* const row = vectors.view().row(i);
     double product = 0.0;
     for (std::size_t c = 0; c < image.size(); ++c) product += double{image[c]} * row[c];
     logits[i] = static_cast<float>(product / length * score.scale + score.bias);
   }
-}
-
-TextScore read_text_score(const std::filesystem::path& path, const ModelOptions& options) {
-  const CheckpointFolder folder(path, options);
-  const Where where{"text score", ErrorKind::mismatch};
-  VIT_CHECK(folder.parsed<TextConfig>(), where, path.string(),
-            " has no text tower, so its images cannot be compared with texts");
-  const TextConfig config = folder.load<TextConfig>().config;
-  VIT_CHECK(config.score, where, path.string(),
-            ": has only a text tower; images cannot be compared with texts");
-  return *config.score;
 }
 
 ClassVectors internal::normalized_classes(ClassVectors classes) {

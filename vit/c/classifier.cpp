@@ -5,6 +5,7 @@
 #include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
+#include "vit/checkpoint.h"
 
 using namespace vit;
 using namespace vit::internal;
@@ -49,7 +50,8 @@ vit_status vit_classifier_load_vectors(const vit_model* model, const char* path,
                                        vit_classifier** classifier) {
   return make_classifier(model, classifier, [&](const vit_model& from) {
     ClassVectors classes = load_class_vectors(&object_at(path, "path"));
-    return Classifier::of_texts(from.model, std::move(classes), read_text_score(from.path, from.options));
+    return Classifier::of_texts(from.model, std::move(classes),
+                                vit::Checkpoint(from.path, from.options).text_score());
   });
 }
 

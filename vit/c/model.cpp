@@ -13,6 +13,7 @@
 #include "vit/base/parallel.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
+#include "vit/checkpoint.h"
 #include "vit/position/rope.h"
 #include "vit/weights/checkpoint/config_json.h"
 
@@ -334,7 +335,7 @@ vit_status vit_preprocessor_load(const char* path, const vit_model_options* opti
     const vit_size_options known = options_of(size, "vit_size_options");
     const InputSize target = input_size(known.kind, known.height, known.width);
     const std::optional<PreprocessConfig> config =
-        find_preprocess_config(&object_at(path, "path"), model_options(options), target);
+        vit::Checkpoint(&object_at(path, "path"), model_options(options)).preprocess_config(target);
     VIT_CHECK(config, kCall.with(ErrorKind::mismatch), path, ": no file defines the preprocessing");
     out = make_preprocessor(Preprocessor(*config), known).release();
   });

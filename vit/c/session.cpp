@@ -25,11 +25,12 @@ static_assert(kIsBit<Output::pooled, VIT_POOLED> && kIsBit<Output::projected, VI
 /// A request of the caller in the form of the model, and the names of its results.
 class Features {
  public:
-  Features(const vit_request& request, const ModelConfig& config) : normalize_(request.normalize != 0) {
+  Features(const vit_request& request, const Model& model) : normalize_(request.normalize != 0) {
+    const ModelConfig& config = model.config();
     std::uint32_t unknown = request.features;
     for (const OutputRow& row : output_table()) {
       const auto bit = static_cast<std::uint32_t>(row.output);
-      if (row.index != OutputIndex::none || (request.features & bit) == 0) continue;
+      if (row.index != OutputIndex::none || row.of_head || (request.features & bit) == 0) continue;
       unknown &= ~bit;
       add({bit}, row.output);
     }
@@ -42,7 +43,7 @@ class Features {
       const Output output = default_output(config);
       add({static_cast<std::uint32_t>(output)}, output);
     }
-    check_request(request_, config);
+    check_request(request_, config, model.dense_config());
   }
 
   const Request& request() const noexcept { return request_; }
@@ -73,7 +74,7 @@ class Features {
     const float* data = values.data();
     if (normalize_ && row_of(wanted.key.output).is_vector) {
       scratch_.assign(data, data + values.num_elements());
-      normalize(scratch_);
+      normalize_vector(scratch_);
       data = scratch_.data();
     }
     results.column(wanted.name, VIT_FLOAT32).put(index, data, values.shape());
@@ -140,7 +141,7 @@ vit_status vit_session_run(vit_session* session, const vit_input* inputs, size_t
     Session& known = object_at(session, "session").session;
     vit_results& out = object_at(results, "results");
     out.clear();
-    Features features(options_of(request, "vit_request"), known.model().config());
+    Features features(options_of(request, "vit_request"), known.model());
     const Preprocessor* const of_clips =
         known.model().has_preprocess_config() ? &known.preprocessor() : nullptr;
     return run_inputs(

@@ -92,7 +92,7 @@ vit_status vit_text_encoder_run(vit_text_encoder* encoder, const char* const* te
       known.encoder.encode(views, known.embeddings);
       const TensorView<float> vectors = known.embeddings.vectors.view();
       for (std::size_t i = 0; i < num_texts; ++i) {
-        if (normalize != 0) vit::normalize(vectors[i].flat());
+        if (normalize != 0) vit::normalize_vector(vectors[i].flat());
         out.column({VIT_TEXT}, VIT_FLOAT32).put(i, vectors.row(i), {vectors.dim(1)});
       }
     });

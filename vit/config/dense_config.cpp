@@ -46,9 +46,9 @@ void validate_layers(const MaskConfig& c, const DenseBranch& branch) {
   check_range(branch.name, "queries", c.queries, 1, 4096);
   check_range(branch.name, "doublings", c.doublings, 0, 4);
   VIT_CHECK(branch.tap_norm, kWhere, "masks are made of normalized tokens");
-  VIT_CHECK(branch.outputs.size() == 2 && branch.outputs[0].meaning == MapMeaning::masks &&
+  VIT_CHECK(branch.outputs.size() == 2 && branch.outputs[0].meaning == Output::masks &&
                 branch.outputs[0].channels == c.queries &&
-                branch.outputs[1].meaning == MapMeaning::mask_classes && branch.outputs[1].channels > 1,
+                branch.outputs[1].meaning == Output::mask_classes && branch.outputs[1].channels > 1,
             kWhere, "a head of masks gives ", c.queries, " masks and their classes");
 }
 
@@ -64,10 +64,9 @@ void validate_layers(const BoxConfig& c, const DenseBranch& branch) {
   VIT_CHECK(std::isfinite(c.times_norm_eps) && c.times_norm_eps >= 0 && c.times_norm_eps < 1, kWhere,
             "the epsilon of the norm of boxes must be in [0, 1), got ", c.times_norm_eps);
   for (const MapOutput& output : branch.outputs) {
-    VIT_CHECK(output.meaning >= MapMeaning::boxes, kWhere, "boxes have no map of ",
-              to_string(output.meaning));
-    VIT_CHECK(output.meaning != MapMeaning::boxes || output.channels == 4, kWhere, "boxes of ",
-              output.channels, " numbers");
+    VIT_CHECK(output.meaning >= Output::boxes, kWhere, "boxes have no map of ", to_string(output.meaning));
+    VIT_CHECK(output.meaning != Output::boxes || output.channels == 4, kWhere, "boxes of ", output.channels,
+              " numbers");
   }
 }
 
@@ -87,17 +86,17 @@ void validate_output(const MapOutput& output, const std::string& branch) {
 
 /// What labels name: classes of pixels, of queries or of boxes, or keypoints.
 std::size_t num_labeled(const DenseConfig& config) {
-  if (const MapOutput* const classes = config.find(MapMeaning::classes)) return classes->channels;
-  for (const MapMeaning with_none : {MapMeaning::mask_classes, MapMeaning::box_classes}) {
+  if (const MapOutput* const classes = config.find(Output::classes)) return classes->channels;
+  for (const Output with_none : {Output::mask_classes, Output::box_classes}) {
     if (const MapOutput* const classes = config.find(with_none)) return classes->channels - 1;
   }
-  const MapOutput* const keypoints = config.find(MapMeaning::heatmaps);
+  const MapOutput* const keypoints = config.find(Output::heatmaps);
   return keypoints != nullptr ? keypoints->channels : 0;
 }
 
 }  // namespace
 
-const MapOutput* DenseConfig::find(MapMeaning meaning) const {
+const MapOutput* DenseConfig::find(Output meaning) const {
   for (const DenseBranch& branch : branches) {
     for (const MapOutput& output : branch.outputs) {
       if (output.meaning == meaning) return &output;
@@ -135,39 +134,17 @@ void validate(const DenseConfig& config, std::size_t depth, const std::string& f
   }
 }
 
-TensorView<const float> ImageOutputs::map(MapMeaning meaning) const {
-  constexpr Where kOutputs{"ImageOutputs", ErrorKind::argument};
-  const DenseMaps& maps = outputs_->maps();
-  VIT_CHECK(!maps.tensors.empty(), kOutputs, "the maps of a dense head were not requested");
-  const auto found = std::ranges::find(maps.meanings, meaning);
-  VIT_CHECK(found != maps.meanings.end(), kOutputs.with(ErrorKind::mismatch),
-            "the dense head of this model does not give ", to_string(meaning));
-  const Tensor<float>& all = maps.tensors[static_cast<std::size_t>(found - maps.meanings.begin())];
-  const TensorView<const float> first = all.view()[index_ * maps.windows];
-  return {first.data(), Shape{maps.windows * first.dim(0), first.dim(1), first.dim(2)}};
-}
-
-const char* to_string(MapMeaning meaning) {
-  switch (meaning) {
-    case MapMeaning::depth: return "depth";
-    case MapMeaning::sky: return "sky";
-    case MapMeaning::normals: return "normals";
-    case MapMeaning::classes: return "classes";
-    case MapMeaning::masks: return "masks of segments";
-    case MapMeaning::mask_classes: return "classes of masks";
-    case MapMeaning::heatmaps: return "heat maps of keypoints";
-    case MapMeaning::boxes: return "boxes";
-    case MapMeaning::box_classes: return "classes of boxes";
-    case MapMeaning::box_vectors: return "vectors of boxes";
-    case MapMeaning::box_terms: return "terms of boxes";
-    case MapMeaning::objectness: return "objectness";
+Request DenseConfig::request() const {
+  Request out;
+  for (const DenseBranch& branch : branches) {
+    for (const MapOutput& output : branch.outputs) out.add(output.meaning);
   }
-  return "unknown";
+  return out;
 }
 
 const char* to_string(DepthUnit unit) {
   switch (unit) {
-    case DepthUnit::metre: return "metre";
+    case DepthUnit::meter: return "metre";
     case DepthUnit::inverse: return "inverse";
     case DepthUnit::relative: return "relative";
   }

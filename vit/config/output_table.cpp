@@ -62,6 +62,36 @@ TensorView<const float> feature_map(TensorView<const float> tokens, const Output
   return {first, Shape{num_steps, grid.rows, grid.columns, width}};
 }
 
+// ------------------------------------------------------------------------------------- of a dense head
+
+template <Output output>
+Shape map_shape(const OutputSizes& s) {
+  const auto found = std::ranges::find(s.maps, output, &MapShape::output);
+  VIT_CHECK(found != s.maps.end(), kWhere, "no shape of an output of a dense head");
+  return {s.num_images, found->shape[0], found->shape[1], found->shape[2]};
+}
+
+/// Maps of one plane, or lists of vectors, (1, H, W): without that dimension.
+TensorView<const float> one_plane(TensorView<const float> maps, const Outputs& outputs) {
+  const std::size_t first = outputs.num_windows() == 1 ? 0 : 1;
+  const std::size_t rows = maps.dim(first + 1), columns = maps.dim(first + 2);
+  if (first == 0) return {maps.data(), Shape{rows, columns}};
+  return {maps.data(), Shape{maps.dim(0), rows, columns}};
+}
+
+/// A row of a dense head; its planes are dropped if it has only one.
+template <Output output>
+constexpr OutputRow head_row(std::string_view name, std::string_view shape, std::string_view what,
+                             bool has_planes) {
+  return {.output = output,
+          .name = name,
+          .shape = shape,
+          .what = what,
+          .of_head = true,
+          .shape_of = map_shape<output>,
+          .part_of = has_planes ? nullptr : one_plane};
+}
+
 constexpr OutputRow kTable[] = {
     {.output = Output::pooled,
      .name = "pooled",
@@ -193,6 +223,26 @@ constexpr OutputRow kTable[] = {
            const GridSize cells = cells_of(s);
            return Shape{s.num_images, cells.rows, cells.columns, s.config.merger.out_dim};
          }},
+    head_row<Output::depth>("depth", "(n, H, W)", "of a dense head: depth, before it has the image's size",
+                            false),
+    head_row<Output::sky>("sky", "(n, H, W)", "of a dense head: larger where there is sky", false),
+    head_row<Output::normals>("normals", "(n, 3, H, W)", "of a dense head: normals of any length", true),
+    head_row<Output::classes>("classes", "(n, classes, H, W)", "of a dense head: scores of classes", true),
+    head_row<Output::masks>("masks", "(n, Q, H, W)", "of a dense head: masks of queries", true),
+    head_row<Output::mask_classes>("mask_classes", "(n, Q, classes + 1)",
+                                   "of a dense head: scores of what queries are, the last of no object",
+                                   false),
+    head_row<Output::heatmaps>("heatmaps", "(n, K, H, W)", "of a dense head: heat maps of keypoints", true),
+    head_row<Output::boxes>("boxes", "(n, N, 4)",
+                            "of a dense head: center, width and height as parts of the image", false),
+    head_row<Output::box_classes>("box_classes", "(n, N, classes + 1)",
+                                  "of a dense head: scores of boxes, the last of no object", false),
+    head_row<Output::box_vectors>("box_vectors", "(n, N, E)",
+                                  "of a dense head: vectors of boxes, to be compared with texts", false),
+    head_row<Output::box_terms>("box_terms", "(n, N, 2)",
+                                "of a dense head: what is added to a cosine, and its factor", false),
+    head_row<Output::objectness>("objectness", "(n, N, 1)", "of a dense head: score of being any object",
+                                 false),
 };
 
 std::string all_patterns() {
@@ -225,9 +275,13 @@ void check_lack(const OutputRow& row, const ModelConfig& config) {
   VIT_CHECK(lack.empty(), kWhere, row.name, ": this model has no ", lack);
 }
 
-void check_output(const OutputKey& key, const ModelConfig& config) {
+void check_output(const OutputKey& key, const ModelConfig& config, const DenseConfig* head) {
   const OutputRow& row = row_of(key.output);
   check_lack(row, config);
+  VIT_CHECK(!row.of_head || (head != nullptr && head->find(row.output) != nullptr), kWhere, row.name,
+            head != nullptr ? ": the dense head of this model does not give it"
+                            : ": this model has no dense head; a publisher's head file is given as "
+                              "ModelOptions::dense.head");
   if (row.index != OutputIndex::none) resolve_block(key.output, static_cast<long long>(key.index), config);
 }
 
@@ -275,7 +329,7 @@ std::string to_string(const OutputKey& key) {
   return name;
 }
 
-OutputKey parse_output(std::string_view name, const ModelConfig& config) {
+OutputKey parse_output(std::string_view name, const ModelConfig& config, const DenseConfig* head) {
   std::string_view rest = name;
   const std::string_view first = take_part(rest);
   const auto row = std::ranges::find(kTable, first, &OutputRow::name);
@@ -291,7 +345,7 @@ OutputKey parse_output(std::string_view name, const ModelConfig& config) {
     VIT_CHECK(token >= 0, kWhere, name, ": tokens are counted from 0");
     key.token = static_cast<std::size_t>(token);
   }
-  check_output(key, config);
+  check_output(key, config, head);
   return key;
 }
 
@@ -315,11 +369,21 @@ bool Request::has(const OutputKey& key) const noexcept {
   return row_of(key.output).index == OutputIndex::none || std::ranges::find(indexed_, key) != indexed_.end();
 }
 
-void internal::check_request(const Request& request, const ModelConfig& config) {
+void internal::check_request(const Request& request, const ModelConfig& config, const DenseConfig* head) {
   for (const OutputRow& row : kTable) {
-    if (row.index == OutputIndex::none && request.has_any(row.output)) check_output(row.output, config);
+    if (row.index == OutputIndex::none && request.has_any(row.output)) check_output(row.output, config, head);
   }
-  for (const OutputKey& key : request.indexed()) check_output(key, config);
+  for (const OutputKey& key : request.indexed()) check_output(key, config, head);
+}
+
+bool internal::needs_head(const Request& request) {
+  return std::ranges::any_of(
+      kTable, [&](const OutputRow& row) { return row.of_head && request.has_any(row.output); });
+}
+
+bool internal::is_of_head(const Request& request) {
+  return std::ranges::none_of(
+      kTable, [&](const OutputRow& row) { return !row.of_head && request.has_any(row.output); });
 }
 
 bool internal::needs_all_tokens(const Request& request) {
@@ -329,38 +393,46 @@ bool internal::needs_all_tokens(const Request& request) {
 
 // --------------------------------------------------------------------------------------------------- Outputs
 
-void Outputs::reserve(std::size_t place, const OutputKey& key, const Shape& shape) {
-  if (tensors_.size() == place) {
-    tensors_.push_back({key, {}});
-    memory_.emplace_back();
+void OutputWriter::reserve_tensor(std::size_t place, const OutputKey& key, const Shape& shape) const {
+  std::vector<OutputTensor>& tensors = to_.tensors_;
+  std::vector<Tensor<float>>& memory = to_.memory_;
+  if (tensors.size() == place) {
+    tensors.push_back({key, {}});
+    memory.emplace_back();
   }
-  tensors_[place].key = key;
-  const auto bound = std::ranges::find(bound_, key, &Bound::key);
-  if (bound != bound_.end()) {
+  tensors[place].key = key;
+  const auto bound = std::ranges::find(to_.bound_, key, &Outputs::Bound::key);
+  if (bound != to_.bound_.end()) {
     VIT_CHECK(bound->memory.size() >= shape.num_elements(), kWhere, to_string(key), ": ", shape.to_string(),
               " needs ", shape.num_elements(), " numbers, but the bound memory has room for ",
               bound->memory.size());
-    memory_[place] = {};
-    tensors_[place].values = {bound->memory.data(), shape};
+    memory[place] = {};
+    tensors[place].values = {bound->memory.data(), shape};
     return;
   }
-  if (!(memory_[place].shape() == shape) || memory_[place].empty()) memory_[place] = Tensor<float>(shape);
-  tensors_[place].values = memory_[place].view();
+  if (!(memory[place].shape() == shape) || memory[place].empty()) memory[place] = Tensor<float>(shape);
+  tensors[place].values = memory[place].view();
 }
 
-void Outputs::reserve(const Request& request, const ModelConfig& config, std::size_t num_images,
-                      GridSize grid, std::size_t num_steps) {
-  check_request(request, config);
-  num_images_ = num_images;
-  num_steps_ = num_steps;
-  steps_are_apart_ = config.image.stack == StackRule::apart;
-  grid_ = grid;
-  num_late_tokens_ = config.tokens.late.count;
-  num_prefix_tokens_ = config.num_prefix_tokens() + num_late_tokens_;
-  has_class_token_ = config.tokens.class_token;
-  const std::size_t num_patches = (steps_are_apart_ ? 1 : num_steps) * grid.rows * grid.columns;
-  OutputSizes sizes{
-      .config = config, .num_images = steps_are_apart_ ? num_images * num_steps : num_images, .grid = grid};
+void OutputWriter::reserve(const Request& request, const ModelConfig& config, std::size_t num_inputs,
+                           GridSize grid, std::size_t num_steps, const HeadSizes& head) const {
+  check_request(request, config, head.config.get());
+  to_.num_images_ = num_inputs / head.num_windows;
+  to_.num_steps_ = num_steps;
+  to_.num_windows_ = head.num_windows;
+  to_.head_ = head.config;
+  to_.frames_.assign(to_.num_images_, {});
+  to_.steps_are_apart_ = config.image.stack == StackRule::apart;
+  to_.grid_ = grid;
+  to_.num_late_tokens_ = config.tokens.late.count;
+  to_.num_prefix_tokens_ = config.num_prefix_tokens() + config.tokens.late.count;
+  to_.has_class_token_ = config.tokens.class_token;
+  const bool are_apart = to_.steps_are_apart_;
+  const std::size_t num_patches = (are_apart ? 1 : num_steps) * grid.rows * grid.columns;
+  OutputSizes sizes{.config = config,
+                    .num_images = are_apart ? num_inputs * num_steps : num_inputs,
+                    .grid = grid,
+                    .maps = head.maps};
   std::size_t count = 0;
   for (const OutputRow& row : kTable) {
     if (row.index != OutputIndex::none || row.shape_of == nullptr) continue;
@@ -368,17 +440,22 @@ void Outputs::reserve(const Request& request, const ModelConfig& config, std::si
       return part.stored_in == row.output && request.has_any(part.output);
     });
     const bool is_first = row.output == Output::embedded;
-    sizes.num_tokens = num_patches + (is_first ? config.num_prefix_tokens() : num_prefix_tokens_);
-    if (is_wanted) reserve(count++, row.output, row.shape_of(sizes));
+    sizes.num_tokens = num_patches + (is_first ? config.num_prefix_tokens() : to_.num_prefix_tokens_);
+    if (is_wanted) reserve_tensor(count++, row.output, row.shape_of(sizes));
   }
   for (const OutputKey& key : request.indexed()) {
     sizes.num_tokens = num_patches + config.num_prefix_after(key.index);
     VIT_CHECK(key.token < sizes.num_tokens, kWhere, to_string(key), ": token ", key.token,
               " requested for images with ", sizes.num_tokens, " tokens");
-    reserve(count++, key, row_of(key.output).shape_of(sizes));
+    reserve_tensor(count++, key, row_of(key.output).shape_of(sizes));
   }
-  tensors_.resize(count, {Output::tokens, {}});
-  memory_.resize(count);
+  to_.tensors_.resize(count, {Output::tokens, {}});
+  to_.memory_.resize(count);
+}
+
+TensorView<float> OutputWriter::find(const OutputKey& key) const noexcept {
+  const OutputTensor* const found = to_.find_tensor(key);
+  return found == nullptr ? TensorView<float>() : found->values;
 }
 
 void Outputs::bind(const OutputKey& key, std::span<float> memory) {
@@ -391,11 +468,6 @@ void Outputs::bind(const OutputKey& key, std::span<float> memory) {
 const OutputTensor* Outputs::find_tensor(const OutputKey& key) const noexcept {
   const auto found = std::ranges::find(tensors_, key, &OutputTensor::key);
   return found == tensors_.end() ? nullptr : &*found;
-}
-
-TensorView<float> Outputs::find(const OutputKey& key) noexcept {
-  const OutputTensor* const found = find_tensor(key);
-  return found == nullptr ? TensorView<float>() : found->values;
 }
 
 TensorView<const float> Outputs::operator[](const OutputKey& key) const {
@@ -418,11 +490,16 @@ TensorView<const float> ImageOutputs::operator[](const OutputKey& key) const {
   const OutputRow& row = row_of(key.output);
   const OutputKey stored(row.stored_in, key.index, key.token);
   VIT_CHECK(outputs_->has(stored), kWhere, "not requested: ", to_string(key));
-  const std::size_t num_steps = outputs_->steps_are_apart_ ? outputs_->num_steps_ : 1;
+  const std::size_t parts = outputs_->steps_are_apart_ ? outputs_->num_steps_ : outputs_->num_windows_;
   const TensorView<const float> all = (*outputs_)[stored];
-  const TensorView<const float> values =
-      num_steps == 1 ? all[index_] : all.part(index_ * num_steps, num_steps);
+  const TensorView<const float> values = parts == 1 ? all[index_] : all.part(index_ * parts, parts);
   return row.part_of == nullptr ? values : row.part_of(values, *outputs_);
+}
+
+ImageOutputs ImageOutputs::of(const ImageFrame& frame) const {
+  ImageOutputs out = *this;
+  out.frame_ = frame;
+  return out;
 }
 
 }  // namespace vit

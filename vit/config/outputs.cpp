@@ -19,7 +19,7 @@ double cosine_similarity(std::span<const float> a, std::span<const float> b) {
   return lengths > 0 ? product / lengths : 0.0;
 }
 
-void normalize(std::span<float> vector) {
+void normalize_vector(std::span<float> vector) {
   double square = 0;
   for (const float x : vector) square += static_cast<double>(x) * static_cast<double>(x);
   if (square == 0) return;

@@ -223,6 +223,10 @@ struct Box {
   double y0 = 0;  // upper edge
   double x1 = 0;  // right edge
   double y1 = 0;  // lower edge
+  /// The box of a whole image.
+  static Box whole(ImageSize image) {
+    return {.x1 = static_cast<double>(image.width), .y1 = static_cast<double>(image.height)};
+  }
   bool operator==(const Box&) const = default;
 };
 

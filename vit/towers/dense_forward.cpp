@@ -4,6 +4,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/config/output_table.h"
 #include "vit/towers/image_windows.h"
 #include "vit/towers/vision_transformer.h"
 
@@ -61,42 +62,34 @@ void VisionTransformer::forward_maps(TensorView<const float> pixels, const Reque
                                      ForwardMemory& memory, Outputs& outputs) const {
   VIT_CHECK(dense_, kWhere, "maps (depth, normals, classes) requested from a model without a dense head",
             kWithoutHeads);
+  check_request(request, config_, head_config().get());
   VIT_CHECK(pixels.rank() == 4, kWhere, "pixels must have shape (B, 3, H, W), got ",
             pixels.shape().to_string());
   ForwardMemory::Dense& dense = memory.dense;
   const std::size_t windows = num_windows(pixels.dim(2), pixels.dim(3));
   if (windows > 1) {
-    Request others = request;
-    others.set_maps(false);
-    VIT_CHECK(others.empty(), kWhere, "pixels of ", pixels.dim(2), " x ", pixels.dim(3), " are computed as ",
-              windows, " windows, so that nothing but maps can be asked for");
+    VIT_CHECK(is_of_head(request), kWhere, "pixels of ", pixels.dim(2), " x ", pixels.dim(3),
+              " are computed as ", windows, " windows, so that nothing but maps can be asked for");
     pixels = cut(pixels, windows, config_.image.height, dense.pixels);
   }
-  if (dense_->config().pads_pixels) pixels = padded(pixels, config_.patch.size, dense.pixels);
+  if (dense_->config()->pads_pixels) pixels = padded(pixels, config_.patch.size, dense.pixels);
   dense.request = request;
-  dense.request.set_maps(false);
   for (const std::size_t tap : dense_->taps()) dense.request.add({Output::block, tap});
-  forward_tokens(pixels, dense.request, threads, memory, outputs);
-  with_team(threads, [&] { forward_dense(pixels.dim(0), threads, memory, outputs); });
-  outputs.maps().windows = windows;
+  dense.shapes.clear();
+  const GridSize grid = grid_for(pixels.dim(2), pixels.dim(3));
+  for (std::size_t o = 0; o < dense_->num_outputs(); ++o)
+    dense.shapes.push_back({dense_->meaning(o), dense_->output_shape(o, grid)});
+  const HeadSizes head{.config = head_config(), .maps = dense.shapes, .num_windows = windows};
+  forward_tokens(pixels, dense.request, head, threads, memory, outputs);
+  with_team(threads, [&] { forward_dense(pixels.dim(0), request, threads, memory, outputs); });
 }
 
-void VisionTransformer::forward_dense(std::size_t num_images, int threads, ForwardMemory& memory,
-                                      Outputs& outputs) const {
+void VisionTransformer::forward_dense(std::size_t num_images, const Request& request, int threads,
+                                      ForwardMemory& memory, Outputs& outputs) const {
   ForwardMemory::Dense& dense = memory.dense;
   const StageTimer timer(memory.times(), Stage::dense);
-  DenseMaps& maps = outputs.maps();
-  maps.tensors.resize(dense_->num_outputs());
-  maps.meanings.clear();
-  for (const DenseBranch& branch : dense_->config().branches) {
-    for (const MapOutput& output : branch.outputs) maps.meanings.push_back(output.meaning);
-  }
-  for (std::size_t o = 0; o < maps.tensors.size(); ++o) {
-    const Shape one = dense_->output_shape(o, outputs.grid());
-    const Shape all{num_images, one[0], one[1], one[2]};
-    Tensor<float>& map = maps.tensors[o];
-    if (map.empty() || !(map.shape() == all)) map = Tensor<float>(all);
-  }
+  const OutputWriter writer(outputs);
+  dense.unwanted.resize(dense_->num_outputs());
   if (!dense.maps) dense.maps = dense_->make_memory();
   memory.lend_to_dense();
   for (std::size_t image = 0; image < num_images; ++image) {
@@ -104,7 +97,18 @@ void VisionTransformer::forward_dense(std::size_t num_images, int threads, Forwa
     dense.outputs.clear();
     for (const std::size_t tap : dense_->taps())
       dense.tokens.push_back(std::as_const(outputs)[{Output::block, tap}][image]);
-    for (Tensor<float>& map : maps.tensors) dense.outputs.push_back(map.view()[image]);
+    for (std::size_t o = 0; o < dense_->num_outputs(); ++o) {
+      if (request.has(dense_->meaning(o))) {
+        dense.outputs.push_back(writer.find(dense_->meaning(o))[image]);
+      } else if (dense_->needs_branch_of(o, request)) {
+        Tensor<float>& unwanted = dense.unwanted[o];
+        const Shape& shape = dense.shapes[o].shape;
+        if (unwanted.empty() || !(unwanted.shape() == shape)) unwanted = Tensor<float>(shape);
+        dense.outputs.push_back(unwanted.view());
+      } else {
+        dense.outputs.emplace_back();
+      }
+    }
     dense_->forward(dense.tokens, outputs.grid(), dense.outputs, threads, *dense.maps);
   }
 }

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
+#include "vit/config/output_table.h"
 #include "vit/head/head.h"
 #include "vit/head/merger.h"
-#include "vit/outputs.h"
 #include "vit/position/position.h"
 #include "vit/towers/lanes.h"
 
@@ -26,7 +26,9 @@ struct ImagePass {
   std::size_t num_patches() const {
     return position.num_steps() * position.grid().rows * position.grid().columns;
   }
-  TensorView<float> part_of(const OutputKey& key) const { return outputs.find(key).part(first, count()); }
+  TensorView<float> part_of(const OutputKey& key) const {
+    return OutputWriter(outputs).find(key).part(first, count());
+  }
   std::span<const std::uint32_t> places() const {
     if (position.windows() == nullptr) return {};
     return position.windows()->places;

@@ -4,6 +4,12 @@
 
 namespace vit::internal {
 
+std::size_t ForwardMemory::Dense::bytes() const noexcept {
+  std::size_t numbers = pixels.empty() ? 0 : pixels.num_elements();
+  for (const Tensor<float>& output : unwanted) numbers += output.empty() ? 0 : output.num_elements();
+  return (maps ? maps->capacity_bytes() : 0) + numbers * sizeof(float);
+}
+
 std::size_t ForwardMemory::bytes() const noexcept {
   std::size_t bytes = dense.bytes();
   for (const Lane& lane : lanes_)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "vit/base/parallel.h"
+#include "vit/config/output_table.h"
 #include "vit/layers/pass.h"
 #include "vit/layers/sequences.h"
 #include "vit/outputs.h"
@@ -51,11 +52,10 @@ class ForwardMemory {
     std::unique_ptr<MapMemory> maps;              // of the head, for one image
     std::vector<TensorView<const float>> tokens;  // of one image
     std::vector<TensorView<float>> outputs;       // of one image
+    std::vector<MapShape> shapes;                 // of the outputs
+    std::vector<Tensor<float>> unwanted;          // outputs of one image that nothing requested
 
-    std::size_t bytes() const noexcept {
-      return (maps ? maps->capacity_bytes() : 0) +
-             (pixels.empty() ? 0 : pixels.num_elements() * sizeof(float));
-    }
+    std::size_t bytes() const noexcept;
   };
 
   std::size_t bytes() const noexcept;

@@ -32,16 +32,19 @@ class MapHead {
  public:
   virtual ~MapHead() = default;
 
-  virtual const DenseConfig& config() const noexcept = 0;
+  virtual const std::shared_ptr<const DenseConfig>& config() const noexcept = 0;
   /// The blocks whose tokens are read, each once, in order.
   virtual std::span<const std::size_t> taps() const noexcept = 0;
   virtual std::size_t num_outputs() const noexcept = 0;
+  virtual Output meaning(std::size_t output) const noexcept = 0;
+  /// Whether anything is requested of what is computed together with an output.
+  virtual bool needs_branch_of(std::size_t output, const Request& request) const noexcept = 0;
   /// (planes, height, width) of an output for images of this grid.
   virtual Shape output_shape(std::size_t output, GridSize grid) const = 0;
   /// The memory that forward() and compute_masks() take.
   virtual std::unique_ptr<MapMemory> make_memory() const = 0;
-  /// Tokens (T, C) of one image at taps() -> outputs, of output_shape() each. Warm calls of one grid allocate
-  /// nothing.
+  /// Tokens (T, C) of one image at taps() -> outputs, of output_shape() each. Outputs that are empty, for which
+  /// needs_branch_of() is false, are passed over. Warm calls of one grid allocate nothing.
   virtual void forward(std::span<const TensorView<const float>> taps, GridSize grid,
                        std::span<const TensorView<float>> outputs, int threads, MapMemory& memory) const = 0;
 

@@ -25,22 +25,22 @@ VisionTransformer::VisionTransformer(ModelConfig config, const ModelWeights& wei
 
 void VisionTransformer::forward(TensorView<const float> pixels, const Request& request, int threads,
                                 ForwardMemory& memory, Outputs& outputs) const {
-  if (request.has_maps()) return forward_maps(pixels, request, threads, memory, outputs);
+  if (needs_head(request)) return forward_maps(pixels, request, threads, memory, outputs);
   VIT_CHECK(pixels.rank() != 4 || num_windows(pixels.dim(2), pixels.dim(3)) == 1, kWhere, "pixels of ",
             pixels.dim(2), " x ", pixels.dim(3), " are computed as windows for maps only; this model takes ",
             config_.image.height, " x ", config_.image.width);
-  outputs.maps() = {};
-  forward_tokens(pixels, request, threads, memory, outputs);
+  forward_tokens(pixels, request, {.config = head_config()}, threads, memory, outputs);
 }
 
-void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Request& request, int threads,
-                                       ForwardMemory& memory, Outputs& outputs) const {
+void VisionTransformer::forward_tokens(TensorView<const float> pixels, const Request& request,
+                                       const HeadSizes& head, int threads, ForwardMemory& memory,
+                                       Outputs& outputs) const {
   VIT_CHECK(pixels.rank() == 4 && pixels.dim(0) != 0 && pixels.dim(1) != 0, kWhere,
             "pixels must have shape (B, ", config_.image.num_channels, ", H, W) with B > 0, got ",
             pixels.shape().to_string());
   std::size_t num_steps = steps_for(pixels.dim(1));
   const GridSize grid = grid_for(pixels.dim(2), pixels.dim(3));
-  outputs.reserve(request, config_, pixels.dim(0), grid, num_steps);
+  OutputWriter(outputs).reserve(request, config_, pixels.dim(0), grid, num_steps, head);
   if (config_.image.stack == StackRule::apart) {  // each step is an image of its own
     const Shape shape{pixels.dim(0) * num_steps, pixels.dim(1) / num_steps, pixels.dim(2), pixels.dim(3)};
     pixels = {pixels.data(), shape, pixels.row_stride()};
@@ -71,7 +71,7 @@ void VisionTransformer::run(const ImagePass& images, const Pass& pass) const {
                                    Shape{images.count(), input.sequences.longest(), config_.embed_dim});
   QueryMasks masks(config_.tokens.late.masked_blocks, dense_.get(), images, pass.threads);
   DeepStack deepstack(layers_.deepstack, config_.merger.deepstack, images, input.num_prefix, pass);
-  Observer observer({images.outputs.tensors(), images.first, images.count(), images.places()},
+  Observer observer({OutputWriter(images.outputs).tensors(), images.first, images.count(), images.places()},
                     layers_.encoder.blocks(), pass);
   RowsBetween rows(images.position, pass.threads);
   Progress progress(pass.watch, config_.encoder.depth);

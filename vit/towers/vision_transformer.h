@@ -11,6 +11,7 @@
 #include "vit/base/choices.h"
 #include "vit/base/tensor.h"
 #include "vit/config.h"
+#include "vit/config/output_table.h"
 #include "vit/kernels/kernels.h"
 #include "vit/outputs.h"
 #include "vit/towers/image_pass.h"
@@ -59,9 +60,9 @@ class VisionTransformer {
                Outputs& outputs) const;
 
  private:
-  /// A request without maps.
-  void forward_tokens(TensorView<const float> pixels, const Request& request, int threads,
-                      ForwardMemory& memory, Outputs& outputs) const;
+  /// forward() without the dense head, for whose outputs there is room afterwards.
+  void forward_tokens(TensorView<const float> pixels, const Request& request, const HeadSizes& head,
+                      int threads, ForwardMemory& memory, Outputs& outputs) const;
   void run(const ImagePass& images, const Pass& pass) const;
   void run_heads(TensorView<float> tokens, const ImagePass& images, const Pass& pass) const;
   EncoderInput encoder_input(const ImagePass& images) const;
@@ -71,13 +72,17 @@ class VisionTransformer {
   ActivationShape activation_shape(const ImagePass& images, int threads) const;
 
   // dense_forward.cpp
-  /// A request with maps.
+  /// A request for outputs of the dense head.
   void forward_maps(TensorView<const float> pixels, const Request& request, int threads,
                     ForwardMemory& memory, Outputs& outputs) const;
   /// Windows as which pixels of this size are computed, by a head that merges their maps; 1 = as a whole.
   std::size_t num_windows(std::size_t height, std::size_t width) const;
-  /// Maps of images whose tokens are there, image by image.
-  void forward_dense(std::size_t num_images, int threads, ForwardMemory& memory, Outputs& outputs) const;
+  /// Outputs of the dense head for images whose tokens are there, image by image.
+  void forward_dense(std::size_t num_images, const Request& request, int threads, ForwardMemory& memory,
+                     Outputs& outputs) const;
+  std::shared_ptr<const DenseConfig> head_config() const {
+    return dense_ ? dense_->config() : nullptr;
+  }
 
   ModelConfig config_;
   const kernels::KernelTable* kernels_;

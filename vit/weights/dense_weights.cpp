@@ -122,9 +122,9 @@ void visit_layers(const BoxConfig& c, const DenseBranch& branch, std::size_t wid
     walk.tensor("times_norm.bias", {width});
   }
   for (const MapOutput& output : branch.outputs) {
-    if (output.meaning == MapMeaning::box_vectors) {
+    if (output.meaning == Output::box_vectors) {
       walk.linear("vectors", output.channels, width);
-    } else if (output.meaning == MapMeaning::box_terms) {
+    } else if (output.meaning == Output::box_terms) {
       walk.linear("shift", 1, width);
       walk.linear("scale", 1, width);
     } else {
@@ -137,10 +137,8 @@ void visit_layers(const BoxConfig& c, const DenseBranch& branch, std::size_t wid
 
 }  // namespace
 
-std::string perceptron_name(MapMeaning meaning) {
-  return meaning == MapMeaning::boxes        ? "boxes."
-         : meaning == MapMeaning::objectness ? "objectness."
-                                             : "classes.";
+std::string perceptron_name(Output meaning) {
+  return meaning == Output::boxes ? "boxes." : meaning == Output::objectness ? "objectness." : "classes.";
 }
 
 const WeightTensor& DenseWeights::at(const std::string& name) const {

@@ -28,7 +28,7 @@ using VisitDenseTensor =
     std::function<void(const std::string& name, const Shape& shape, WeightTensor& tensor)>;
 
 /// What precedes the numbers of a box perceptron's layers: "boxes.", "classes.", "objectness.".
-std::string perceptron_name(MapMeaning meaning);
+std::string perceptron_name(Output meaning);
 
 /// Calls visit(name, shape, tensor) for every tensor that the head has, in the order of the data; C =
 /// embed_dim. The one list of them.

@@ -14,6 +14,7 @@
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 #include "vit/base/error.h"
+#include "vit/checkpoint.h"
 
 namespace vit::app {
 namespace {
@@ -68,7 +69,7 @@ std::optional<Classifier> load_classifier(const CommonOptions& common, const Cla
   if (options.are_vectors()) {
     ClassVectors classes = load_class_vectors(options.texts.file);
     check_text_tower(options.texts.file, common);
-    const TextScore score = read_text_score(model_path(common), common.model_options);
+    const TextScore score = Checkpoint(model_path(common), common.model_options).text_score();
     return Classifier::of_texts(load_model(common), std::move(classes), score);
   }
   if (options.texts.are_given()) return encode_texts_as_classes(common, options);
@@ -218,8 +219,8 @@ void add_selection_options(std::vector<Option>& list, SelectionOptions& options)
                           {"auto", "softmax", "sigmoid", "none"})});
 }
 
-Selection make_selection(const SelectionOptions& options, const Classes& classes) {
-  Selection selection(options.top.value_or(kDefaultTop));
+ClassSelection make_selection(const SelectionOptions& options, const Classes& classes) {
+  ClassSelection selection(options.top.value_or(kDefaultTop));
   selection.activation = options.activation.value_or(classes.classifier.activation());
   if (classes.kind == ClassKind::head && selection.activation != ClassActivation::softmax)
     fail_usage("--activation: the classes of --classifier are mutually exclusive and use a softmax");

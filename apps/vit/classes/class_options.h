@@ -65,6 +65,6 @@ void add_selection_options(std::vector<Option>& list, SelectionOptions& options)
 
 /// The selection that the options describe. Throws UsageError for options that contradict each other or the
 /// classes.
-Selection make_selection(const SelectionOptions& options, const Classes& classes);
+ClassSelection make_selection(const SelectionOptions& options, const Classes& classes);
 
 }  // namespace vit::app

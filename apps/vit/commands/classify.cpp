@@ -159,7 +159,7 @@ class Classification : public ImageWork {
 
   const ClassifyOptions& options_;
   std::optional<Classes> classes_;
-  Selection selection_;
+  ClassSelection selection_;
   std::vector<float> values_;    // of an image
   std::vector<PageItem> items_;  // of --html
   bool has_header_ = false;

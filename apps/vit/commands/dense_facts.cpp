@@ -83,6 +83,19 @@ struct LayersFacts {
   }
 };
 
+/// The name of an output in the JSON of the program, which is kept.
+std::string name_of(Output output) {
+  switch (output) {
+    case Output::masks: return "masks_of_segments";
+    case Output::mask_classes: return "classes_of_masks";
+    case Output::heatmaps: return "heat_maps_of_keypoints";
+    case Output::box_classes: return "classes_of_boxes";
+    case Output::box_vectors: return "vectors_of_boxes";
+    case Output::box_terms: return "terms_of_boxes";
+    default: return to_string(output);
+  }
+}
+
 JsonValue branch_json(const DenseBranch& branch) {
   JsonValue out;
   if (!branch.name.empty()) out["name"] = branch.name;
@@ -91,9 +104,7 @@ JsonValue branch_json(const DenseBranch& branch) {
   out["tap_norm"] = branch.tap_norm;
   JsonValue& outputs = out["outputs"] = JsonValue::object();
   for (const MapOutput& output : branch.outputs) {
-    std::string key = to_string(output.meaning);
-    std::ranges::replace(key, ' ', '_');
-    JsonValue& one = outputs[key] = {{"channels", output.channels}};
+    JsonValue& one = outputs[name_of(output.meaning)] = {{"channels", output.channels}};
     if (output.finish != MapFinish::none) one["finish"] = name_of(output.finish);
     if (output.highest > 0.0f) one["range"] = {output.lowest, output.highest};
     if (output.scale != 1.0f) one["scale"] = output.scale;
@@ -121,8 +132,8 @@ JsonValue dense_json(const CheckpointDescription& facts) {
   out["flops"] = {{"height", grid.rows * facts.config.patch.size},
                   {"width", grid.columns * facts.config.patch.size},
                   {"total", count_dense_flops(config, facts.config, grid)}};
-  if (config.find(MapMeaning::depth) != nullptr) out["depth_unit"] = to_string(config.depth_unit);
-  if (config.find(MapMeaning::boxes) != nullptr)
+  if (config.find(Output::depth) != nullptr) out["depth_unit"] = to_string(config.depth_unit);
+  if (config.find(Output::boxes) != nullptr)
     out["box_threshold"] = std::round(1e6 * double{config.box_threshold}) / 1e6;
   out["to_image"] = name_of(config.to_image);
   out["pads_pixels"] = config.pads_pixels;

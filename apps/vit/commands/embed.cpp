@@ -92,7 +92,7 @@ void normalize_vectors(std::span<ResultArray> arrays, std::vector<std::vector<fl
     if (arrays[i].shape.rank() != 1) continue;
     const auto* const numbers = static_cast<const float*>(arrays[i].data);
     scratch[i].assign(numbers, numbers + arrays[i].shape.num_elements());
-    normalize(scratch[i]);
+    normalize_vector(scratch[i]);
     arrays[i].data = scratch[i].data();
   }
 }
@@ -169,7 +169,7 @@ TextJob text_job(const EmbedOptions& options, const TextsToEncode& texts) {
 
 void add_texts(const EmbedOptions& options, NamedVectors vectors, ResultWriter& writer) {
   for (std::size_t i = 0; options.normalize && i < vectors.names.size(); ++i)
-    normalize(std::span(vectors.numbers).subspan(i * vectors.width, vectors.width));
+    normalize_vector(std::span(vectors.numbers).subspan(i * vectors.width, vectors.width));
   writer.add_texts(std::move(vectors));
 }
 
@@ -240,7 +240,7 @@ class Embedding : public ImageWork {
       towers = load_both_towers(options_.common);
       run.set_model(towers.image);
     }
-    features_ = parse_features(options_.features, run.load()->config());
+    features_ = parse_features(options_.features, *run.load());
     check_features(options_, format_, features_);
     check_preprocessing(run.inputs(), run.model());
     hold_interrupts();  // from here on there are incomplete files

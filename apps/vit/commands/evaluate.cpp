@@ -199,7 +199,7 @@ class Evaluation : public ImageWork {
   std::string add(ImageRun&, const StreamedImage& image) override {
     classes_->classifier.values(*image.outputs, values_);
     std::string defect = defect_of(values_);
-    if (defect.empty()) confusion_.add(truth_[image.index], top_predictions(values_, 5));
+    if (defect.empty()) confusion_.add(truth_[image.index], ClassSelection(5).of(values_));
     return defect;
   }
 

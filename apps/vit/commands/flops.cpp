@@ -99,8 +99,7 @@ struct DenseProducts {
   double operator()(const BoxConfig& c, const DenseBranch& branch) const {
     double of_token = 0;
     for (const MapOutput& output : branch.outputs) {
-      const bool is_linear =
-          output.meaning == MapMeaning::box_vectors || output.meaning == MapMeaning::box_terms;
+      const bool is_linear = output.meaning == Output::box_vectors || output.meaning == Output::box_terms;
       of_token += width * (real(output.channels) + (is_linear ? 0 : 2 * width));
     }
     return (c.tokens == BoxTokens::patches ? patches : registers) * of_token;

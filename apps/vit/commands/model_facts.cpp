@@ -12,9 +12,10 @@ namespace vit::app {
 
 CheckpointDescription load_model_facts(const CommonOptions& options) {
   const ModelOptions& model_options = options.model_options;
-  CheckpointDescription facts = options.is_architecture_alone()
-                                    ? describe_architecture(model_options.architecture, model_options)
-                                    : describe_checkpoint(model_path(options), model_options);
+  const Checkpoint checkpoint = options.is_architecture_alone()
+                                    ? Checkpoint::random(model_options.architecture, model_options)
+                                    : Checkpoint(model_path(options), model_options);
+  CheckpointDescription facts = checkpoint.describe();
   if (facts.preprocess) {
     facts.preprocess =
         with_input_size(*facts.preprocess, options.session.input_size, facts.config.edge_multiple());
@@ -23,10 +24,10 @@ CheckpointDescription load_model_facts(const CommonOptions& options) {
 }
 
 std::optional<Preprocessor> find_preprocessor(const CommonOptions& options) {
-  const std::optional<PreprocessConfig> rules =
-      options.is_architecture_alone()
-          ? load_model_facts(options).preprocess
-          : find_preprocess_config(model_path(options), options.model_options, options.session.input_size);
+  const std::optional<PreprocessConfig> rules = options.is_architecture_alone()
+                                                    ? load_model_facts(options).preprocess
+                                                    : Checkpoint(model_path(options), options.model_options)
+                                                          .preprocess_config(options.session.input_size);
   if (!rules) return std::nullopt;
   return Preprocessor(*rules);
 }
@@ -67,7 +68,8 @@ JsonValue to_json(const Tokenizer& tokenizer) {
 
 std::optional<TextDescription> find_text_facts(const CommonOptions& options) {
   if (options.is_architecture_alone()) return std::nullopt;
-  return describe_text_tower(model_path(options), text_options(options));
+  const TextOptions text = text_options(options);
+  return Checkpoint(model_path(options), {.architecture = text.architecture}).describe_text(text);
 }
 
 JsonValue to_json(const TextDescription& text) {

@@ -5,6 +5,7 @@
 
 #include "apps/vit/ground/json_value.h"
 #include "apps/vit/options/options.h"
+#include "vit/checkpoint.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
 #include "vit/text_encoder.h"

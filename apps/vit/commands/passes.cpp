@@ -52,11 +52,7 @@ Tensor<float> make_pixels(const Combination& combination) {
 
 Request request_for(const Model& model) {
   const ModelConfig& config = model.config();
-  if (model.dense_config() != nullptr) {
-    Request maps;
-    maps.set_maps();
-    return maps;
-  }
+  if (model.dense_config() != nullptr) return model.dense_config()->request();
   if (config.merger.size != 0) return Output::merged;
   if (config.head.num_classes > 0) return Output::logits;
   const bool has_vector = config.head.projection.dim > 0 || config.head.pooling != Pooling::none;

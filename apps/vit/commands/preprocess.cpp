@@ -22,6 +22,7 @@
 #include "apps/vit/run/ordered_stream.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/checkpoint.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
@@ -147,7 +148,8 @@ class Preprocessing : public ImageWork {
                  "; use .npz or .safetensors");
     }
     if (!options_.common.is_architecture_alone())
-      check_no_weights(std::array{options_.output}, weight_files(model_path(options_.common)));
+      check_no_weights(std::array{options_.output},
+                       vit::Checkpoint(model_path(options_.common)).weight_files());
     preprocessor_ = find_preprocessor(options_.common);
     const Preprocessor* const preprocessor = preprocessor_ ? &*preprocessor_ : nullptr;
     if (preprocessor == nullptr && (is_cropped_ || are_images(run.inputs())))

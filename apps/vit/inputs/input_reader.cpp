@@ -45,10 +45,9 @@ ImageSource InputReader::source(std::size_t index) {
     });
   }
   if (input.video) {
-    return LoadPixels([this, &input, index] {
-      VIT_CHECK(preprocessor_ != nullptr, "read video", "no rules for its frames");
+    return LoadImage([this, &input, index] {
       if (digests_ != Digests::none) keep_digest_of_file(index);
-      return preprocess_input(input, *preprocessor_);
+      return input.video->frame(input.pixels_index);
     });
   }
   if (!input.archive && digests_ == Digests::none) return std::filesystem::path(input.path);

@@ -10,9 +10,9 @@ namespace vit::app {
 using namespace internal;
 namespace {
 
-OutputKey parse_feature(std::string_view name, const ModelConfig& config) {
+OutputKey parse_feature(std::string_view name, const Model& model) {
   try {
-    return parse_output(name, config);
+    return parse_output(name, model.config(), model.dense_config());
   } catch (const Error& error) {
     fail_usage("--features: ", error.message());
   }
@@ -41,7 +41,8 @@ std::vector<ResultArray> FeatureList::arrays(const ImageOutputs& outputs) const 
   return out;
 }
 
-FeatureList parse_features(std::string_view list, const ModelConfig& config) {
+FeatureList parse_features(std::string_view list, const Model& model) {
+  const ModelConfig& config = model.config();
   FeatureList out;
   const Output vector = config.head.projection.dim == 0 && config.head.pooling == Pooling::none
                             ? Output::patches
@@ -50,7 +51,7 @@ FeatureList parse_features(std::string_view list, const ModelConfig& config) {
   if (list.empty()) list = standard;
   while (true) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    const OutputKey key = parse_feature(list.substr(0, comma), config);
+    const OutputKey key = parse_feature(list.substr(0, comma), model);
     if (std::ranges::find(out.keys, key) == out.keys.end()) {
       out.request.add(key);
       out.keys.push_back(key);
@@ -60,8 +61,8 @@ FeatureList parse_features(std::string_view list, const ModelConfig& config) {
   }
 }
 
-Output parse_vector_feature(std::string_view name, const ModelConfig& config) {
-  const FeatureList list = parse_features(name, config);
+Output parse_vector_feature(std::string_view name, const Model& model) {
+  const FeatureList list = parse_features(name, model);
   if (list.keys.size() != 1 || !is_vector(list.keys.front().output)) {
     std::string names;
     for (const std::string& vector : vector_names()) names += (names.empty() ? "" : ", ") + vector;

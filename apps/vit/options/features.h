@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/vit/outputs/result_writer.h"
+#include "vit/model.h"
 #include "vit/outputs.h"
 
 namespace vit::app {
@@ -24,10 +25,10 @@ struct FeatureList {
 
 /// Parses a comma-separated list; empty = merged if the model has it, else default_output(), else patches.
 /// Throws UsageError for an unknown name and for outputs that this model does not have.
-FeatureList parse_features(std::string_view list, const ModelConfig& config);
+FeatureList parse_features(std::string_view list, const Model& model);
 /// The named output, which must be one vector per image; empty = default_output(). Throws UsageError for
 /// anything else.
-Output parse_vector_feature(std::string_view name, const ModelConfig& config);
+Output parse_vector_feature(std::string_view name, const Model& model);
 /// Whether each image has one vector of this output, of the same length.
 bool is_vector(Output output);
 

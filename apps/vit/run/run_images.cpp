@@ -8,7 +8,6 @@
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/clips.h"
-#include "apps/vit/inputs/video_frames.h"
 
 namespace vit::app {
 namespace {
@@ -102,9 +101,7 @@ void ImageRun::start() {
 void ImageRun::for_each(const Request& request,
                         const std::function<std::string(const StreamedImage&)>& consume) {
   const auto source = [this](std::size_t index) { return reader_->source(index); };
-  const auto take = [&](StreamedImage image) {
-    // the stream knows the pixels of a frame only
-    if (const Input& input = list_.inputs[image.index]; input.video) image.size = input.video->frame_size();
+  const auto take = [&](const StreamedImage& image) {
     const std::string failure = consume(image);
     if (failure.empty()) {
       progress_->add_done(1);

@@ -11,6 +11,7 @@
 #include "tests/support/files.h"
 #include "tests/support/rng.h"
 #include "tests/support/shared_data.h"
+#include "vit/config/output_table.h"
 #include "vit/session.h"
 
 TEST_SUITE_BEGIN("anomaly");
@@ -18,11 +19,11 @@ TEST_SUITE_BEGIN("anomaly");
 namespace vit {
 namespace {
 
-const Model& tiny_model() {
+const std::shared_ptr<const Model>& tiny_model() {
   static const auto model = Model::random(
       "vit_tiny_patch16_224",
       {.overrides = {{"embed_dim", "24"}, {"num_heads", "2"}, {"depth", "2"}, {"img_size", "80"}}});
-  return *model;
+  return model;
 }
 
 /// Pixels (1, 3, 80, 80) of a part that is alike in every image, with a defect or without.
@@ -38,7 +39,7 @@ Tensor<float> part(unsigned seed, bool is_defective = false) {
 }
 
 Session make_session() {
-  return Session(std::shared_ptr<const Model>(&tiny_model(), [](const Model*) {}), {.threads = 1});
+  return Session(tiny_model(), {.threads = 1});
 }
 
 void add_parts(AnomalyBuilder& builder, unsigned first, unsigned count) {
@@ -52,7 +53,7 @@ void add_parts(AnomalyBuilder& builder, unsigned first, unsigned count) {
 
 AnomalyModel build(AnomalyOptions options, unsigned count = 6) {
   options.threads = 1;
-  AnomalyBuilder builder(tiny_model(), {}, std::move(options));
+  AnomalyBuilder builder(make_session(), std::move(options));
   add_parts(builder, 0, count);
   return builder.build();
 }
@@ -60,7 +61,7 @@ AnomalyModel build(AnomalyOptions options, unsigned count = 6) {
 AnomalyResult judge(const AnomalyModel& bank, const Tensor<float>& pixels, int threads = 1) {
   Session session = make_session();
   Outputs outputs;
-  session.forward(pixels, bank.request(tiny_model()), outputs);
+  session.forward(pixels, bank.request(*tiny_model()), outputs);
   return bank.score(outputs[0], threads);
 }
 
@@ -90,7 +91,7 @@ TEST_CASE("anomaly: a defect is found where it is, and a good part is good") {
 
 TEST_CASE("anomaly: held-out scores are those of banks without the image") {
   for (const AnomalyScore score : {AnomalyScore::top_percent, AnomalyScore::reweighted}) {
-    AnomalyBuilder others(tiny_model(), {}, {.score = score, .threads = 1});
+    AnomalyBuilder others(make_session(), {.score = score, .threads = 1});
     add_parts(others, 1, 5);
     CHECK(build({.score = score}).held_out_scores()[0] == judge(others.build(), part(0)).score);
   }
@@ -115,7 +116,7 @@ TEST_CASE("anomaly: results have the same bits for any number of threads, and af
 
 TEST_CASE("anomaly: images are added to a bank, and parts of a large one are joined") {
   SUBCASE("adding gives the bank of all images") {
-    AnomalyBuilder more = AnomalyBuilder::resume(tiny_model(), {}, build({}, 4), 1);
+    AnomalyBuilder more = AnomalyBuilder::resume(make_session(), build({}, 4), 1);
     add_parts(more, 4, 2);
     const AnomalyModel bank = more.build();
     CHECK(bank.num_patches() == 150);
@@ -129,13 +130,20 @@ TEST_CASE("anomaly: images are added to a bank, and parts of a large one are joi
     CHECK(bank.num_patches_seen() == 150);
     CHECK(judge(bank, part(99, true)).score > 2 * judge(bank, part(98)).score);
   }
+  SUBCASE("a threshold of the caller") {
+    const AnomalyModel bank = build({}).with_threshold(0.25f).with_source("by hand");
+    CHECK(bank.threshold() == 0.25f);
+    CHECK(bank.confidence() == 0);
+    CHECK(bank.source() == "by hand");
+    CHECK(bank.held_out_scores().size() == 6);
+  }
   SUBCASE("one image has no threshold") {
     const AnomalyModel bank = build({}, 1);
     CHECK_FALSE(bank.threshold().has_value());
     CHECK_FALSE(judge(bank, part(99, true)).is_anomalous().has_value());
   }
   SUBCASE("views of one image are held out together") {
-    AnomalyBuilder builder(tiny_model(), {}, {.threads = 1});
+    AnomalyBuilder builder(make_session(), {.threads = 1});
     Session session = make_session();
     Outputs outputs;
     for (const char* name : {"a", "a", "b"}) {
@@ -147,31 +155,34 @@ TEST_CASE("anomaly: images are added to a bank, and parts of a large one are joi
 }
 
 TEST_CASE("anomaly: what cannot be is refused by name") {
-  CHECK_ERROR(ErrorKind::argument, ("layer 2", "0 to 1"), AnomalyBuilder(tiny_model(), {}, {.layers = {2}}));
-  CHECK_ERROR(ErrorKind::argument, ("odd"), AnomalyBuilder(tiny_model(), {}, {.neighborhood = 2}));
+  CHECK_ERROR(ErrorKind::argument, ("layer 2", "0 to 1"), AnomalyBuilder(make_session(), {.layers = {2}}));
+  CHECK_ERROR(ErrorKind::argument, ("odd"), AnomalyBuilder(make_session(), {.neighborhood = 2}));
   CHECK_ERROR(ErrorKind::argument, ("fraction"),
-              AnomalyBuilder(tiny_model(), {}, {.coreset = {.fraction = 0}}));
-  CHECK_ERROR(ErrorKind::argument, ("quantile"), AnomalyBuilder(tiny_model(), {}, {.quantile = 1}));
-  CHECK_ERROR(ErrorKind::argument, ("no good image"), AnomalyBuilder(tiny_model(), {}, {}).build());
+              AnomalyBuilder(make_session(), {.coreset = {.fraction = 0}}));
+  CHECK_ERROR(ErrorKind::argument, ("quantile"), AnomalyBuilder(make_session(), {.quantile = 1}));
+  CHECK_ERROR(ErrorKind::argument, ("no good image"), AnomalyBuilder(make_session()).build());
   const AnomalyModel bank = build({});
-  CHECK_ERROR(ErrorKind::mismatch, ("another size"),
-              AnomalyBuilder::resume(tiny_model(), {.kind = InputSize::Kind::native}, build({})));
+  CHECK_ERROR(
+      ErrorKind::mismatch, ("another size"),
+      AnomalyBuilder::resume(
+          Session(tiny_model(), {.input_size = InputSize{.kind = InputSize::Kind::native}}), build({})));
   SUBCASE("another model") {
     const auto shipped = Model::load(test::data_path("model"));
-    AnomalyBuilder builder(*shipped, {}, {});
+    Session session(shipped);
+    AnomalyBuilder builder(session);
     Outputs outputs;
     const Image black(32, 32);
-    Session(shipped).run(black, builder.request(), outputs);
+    session.run(black, builder.request(), outputs);
     builder.add(outputs[0], "black");
     CHECK_ERROR(ErrorKind::mismatch, (shipped->report().fingerprint, "vit_tiny_patch16_224"),
-                builder.build().request(tiny_model()));
+                builder.build().request(*tiny_model()));
   }
   SUBCASE("features that are not finite") {
-    AnomalyBuilder builder(tiny_model(), {}, {});
+    AnomalyBuilder builder(make_session());
     Session session = make_session();
     Outputs outputs;
     session.forward(part(0), builder.request(), outputs);
-    outputs.find(Output::tokens).data()[40] = std::nanf("");
+    internal::OutputWriter(outputs).find(Output::tokens).data()[40] = std::nanf("");
     CHECK_ERROR(ErrorKind::argument, ("finite"), builder.add(outputs[0], "a"));
   }
   SUBCASE("damaged files") {

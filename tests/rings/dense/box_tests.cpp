@@ -31,12 +31,6 @@ namespace fs = std::filesystem;
 /// Difference that is allowed, of the largest value.
 constexpr double kTolerance = 2e-5;
 
-const Request kMaps = [] {
-  Request request;
-  request.set_maps();
-  return request;
-}();
-
 std::vector<double> values_of(const TensorFile& file, const std::string& name) {
   const TensorEntry* const entry = file.find(name);
   REQUIRE_MESSAGE(entry != nullptr, name);
@@ -93,32 +87,32 @@ void check_boxes(const BoxCase& c) {
   CAPTURE(c.folder.string());
   const auto model = Model::load(c.folder);
   const TensorFile expected = open_safetensors(c.folder / "expected.safetensors");
-  const bool takes_words = model->dense_config()->find(MapMeaning::box_vectors) != nullptr;
+  const bool takes_words = model->dense_config()->find(Output::box_vectors) != nullptr;
   Session session(model, {.threads = 2});
   for (const std::string& name : c.names) {
     CAPTURE(name);
     const std::string words = expected.find("text_embeds") != nullptr ? "text_embeds" : name + ".text_embeds";
-    const BoxClasses classes =
-        takes_words ? BoxClasses(*model, words_of(expected, words)) : BoxClasses(*model);
+    const Detector detector =
+        takes_words ? Detector::of_texts(model, words_of(expected, words)) : Detector(model);
     Outputs outputs;
-    session.forward(to_float(expected.at(name + ".pixels")), kMaps, outputs);
+    session.forward(to_float(expected.at(name + ".pixels")), detector.request(), outputs);
     const auto check = [&](const ImageOutputs& found) {
-      check_near(found.map(MapMeaning::boxes).flat(), expected, name + ".boxes");
-      check_near(classes.logits(found, 2).flat(), expected, name + ".logits");
+      check_near(found[Output::boxes].flat(), expected, name + ".boxes");
+      check_near(detector.logits(found, 2).flat(), expected, name + ".logits");
       if (expected.find(name + ".objectness") != nullptr)
-        check_near(found.map(MapMeaning::objectness).flat(), expected, name + ".objectness");
+        check_near(found[Output::objectness].flat(), expected, name + ".objectness");
     };
     check(outputs[0]);
     const fs::path file = c.images / (name + ".png");
     const Image image = session.decode(file);
     check_near(session.preprocessor().run(image).flat(), expected, name + ".pixels");
-    session.run(file, kMaps, outputs);
+    session.run(file, detector.request(), outputs);
     check(outputs[0]);
     const std::vector<double> rows = values_of(expected, name + ".detected");
-    check_detections(classes.detect(outputs[0], image.size(), c.threshold), rows);
-    Detector detector = takes_words ? Detector::of_texts(model, words_of(expected, words), {.threads = 1})
-                                    : Detector(model, {.threads = 1});
+    check_detections(detector.detect(outputs[0], c.threshold), rows);
     check_detections(detector.detect(image, c.threshold), rows);
+    Session one_thread(model, {.threads = 1});
+    check_detections(detector.detect(one_thread, file, c.threshold), rows);
   }
 }
 
@@ -129,24 +123,25 @@ fs::path golden(const char* model) {
 void check_poses(const fs::path& folder, const ModelOptions& options = {}) {
   CAPTURE(folder.string());
   const TensorFile expected = open_safetensors(folder / "expected.safetensors");
-  PoseEstimator estimator(folder, {.threads = 2}, options);
-  Session session(Model::load(folder, options), {.threads = 2});
+  const PoseEstimator estimator(folder, options);
+  Session session(estimator.model(), {.threads = 2});
   const std::vector<std::pair<std::string, std::vector<Box>>> pictures{
       {"wide", {{10.5, 4.25, 31.5, 34.25}, {-6.0, 15.0, 24.0, 27.5}}}, {"high", {{3.0, 2.0, 23.0, 28.0}}}};
   for (const auto& [name, boxes] : pictures) {
     const Image image = session.decode(folder / (name + ".png"));
-    const std::vector<Pose> poses = estimator.estimate(image, boxes), whole = estimator.estimate(image);
+    const std::vector<Pose> poses = estimator.estimate(session, image, boxes),
+                            whole = estimator.estimate(image);
     REQUIRE(poses.size() == boxes.size());
     REQUIRE(whole.size() == 1);
-    CHECK(whole.front().box == whole_box(image.size()));
+    CHECK(whole.front().box == Box::whole(image.size()));
     for (std::size_t i = 0; i <= boxes.size(); ++i) {
       const bool is_whole = i == boxes.size();
       const Pose& pose = is_whole ? whole.front() : poses[i];
       const std::string key = name + (is_whole ? ".whole.0." : "." + std::to_string(i) + ".");
       check_near(session.preprocessor().run_box(image, pose.box).flat(), expected, key + "pixels");
       Outputs outputs;
-      session.forward(to_float(expected.at(key + "pixels")), kMaps, outputs);
-      check_near(outputs[0].map(MapMeaning::heatmaps).flat(), expected, key + "heatmaps");
+      session.forward(to_float(expected.at(key + "pixels")), Output::heatmaps, outputs);
+      check_near(outputs[0][Output::heatmaps].flat(), expected, key + "heatmaps");
       std::vector<float> points;
       for (const Keypoint& point : pose.keypoints)
         points.insert(points.end(), {point.x, point.y, point.score});
@@ -169,8 +164,8 @@ TEST_CASE("boxes: words through the text tower of the checkpoint") {
     Detector detector =
         Detector::of_texts(ImageAndText::load(golden(model)), {"a cat", "the remote control", "dog"});
     check_detections(detector.detect(golden(model) / "wide.png", 0.3f), values_of(expected, "wide.detected"));
-    CHECK(detector.classes().labels()[1] == "the remote control");
-    CHECK(detector.classes().threshold() == 0.1f);
+    CHECK(detector.labels()[1] == "the remote control");
+    CHECK(detector.threshold() == 0.1f);
   }
 }
 
@@ -192,19 +187,19 @@ TEST_CASE("poses: the fixture of ViTPose") {
   SKIP_WITHOUT_SHARED("fixtures/dense");
   const fs::path root = test::shared_path("fixtures/dense");
   const TensorFile expected = open_safetensors(root / "hf-vitpose/expected.safetensors");
-  PoseEstimator estimator(root / "hf-vitpose", {.threads = 2});
+  const PoseEstimator estimator(root / "hf-vitpose");
   Session session(Model::load(root / "hf-vitpose"), {.threads = 2});
   for (const std::string name : {"landscape", "portrait"}) {
     CAPTURE(name);
     Outputs outputs;
-    session.forward(to_float(expected.at(name + ".pixels")), kMaps, outputs);
+    session.forward(to_float(expected.at(name + ".pixels")), Output::heatmaps, outputs);
     std::vector<float> maps, points, scores;
     std::vector<Box> boxes;
     const std::vector<double> given = values_of(expected, name + ".boxes");
     for (std::size_t i = 0; i < given.size(); i += 4)
       boxes.push_back({given[i], given[i + 1], given[i] + given[i + 2], given[i + 1] + given[i + 3]});
     for (std::size_t i = 0; i < boxes.size(); ++i) {
-      const auto map = outputs[i].map(MapMeaning::heatmaps).flat();
+      const auto map = outputs[i][Output::heatmaps].flat();
       maps.insert(maps.end(), map.begin(), map.end());
     }
     check_near(maps, expected, name + ".heatmaps");
@@ -232,13 +227,13 @@ TEST_CASE("boxes: bits do not depend on threads, the batch, or the place in it")
     for (std::size_t i = 0; i < 3 * count; ++i)
       batch.data()[i] = i / count == 1 ? -pixels.data()[i % count] : pixels.data()[i % count];
     Outputs one, three;
-    Session(loaded, {.threads = 1}).forward(pixels, kMaps, one);
-    Session(loaded, {.threads = 2}).forward(batch, kMaps, three);
+    Session(loaded, {.threads = 1}).forward(pixels, loaded->dense_config()->request(), one);
+    Session(loaded, {.threads = 2}).forward(batch, loaded->dense_config()->request(), three);
     for (const MapOutput& output : loaded->dense_config()->branches.front().outputs) {
-      const auto alone = one[0].map(output.meaning).flat();
-      CHECK(std::ranges::equal(alone, three[0].map(output.meaning).flat()));
-      CHECK(std::ranges::equal(alone, three[2].map(output.meaning).flat()));
-      CHECK(!std::ranges::equal(alone, three[1].map(output.meaning).flat()));
+      const auto alone = one[0][output.meaning].flat();
+      CHECK(std::ranges::equal(alone, three[0][output.meaning].flat()));
+      CHECK(std::ranges::equal(alone, three[2][output.meaning].flat()));
+      CHECK(!std::ranges::equal(alone, three[1][output.meaning].flat()));
     }
   }
 }
@@ -247,17 +242,17 @@ TEST_CASE("boxes: what does not fit is an Error that says why") {
   CHECK_THROWS_WITH_AS(Detector(golden("owlv2")), doctest::Contains("compared with texts"), Error);
   CHECK_THROWS_WITH_AS(Detector(golden("vitpose")), doctest::Contains("no head that gives boxes"), Error);
   CHECK_THROWS_WITH_AS(PoseEstimator(golden("yolos")), doctest::Contains("heat maps"), Error);
-  CHECK_THROWS_WITH_AS(BoxClasses(*Model::load(golden("yolos")), {"one"}), doctest::Contains("3 classes"),
+  CHECK_THROWS_WITH_AS(Detector(Model::load(golden("yolos")), {"one"}), doctest::Contains("3 classes"),
                        Error);
   const auto words = [] {
     ClassVectors out{.names = {"a"}, .vectors = Tensor<float>(Shape{1, 3})};
     out.vectors.data()[0] = 1.0f;
     return out;
   };
-  CHECK_THROWS_WITH_AS(BoxClasses(*Model::load(golden("yolos")), words()), doctest::Contains("of their own"),
-                       Error);
-  CHECK_THROWS_WITH_AS(BoxClasses(*Model::load(golden("owlv2")), words()), doctest::Contains("vectors of 3"),
-                       Error);
+  CHECK_THROWS_WITH_AS(Detector::of_texts(Model::load(golden("yolos")), words()),
+                       doctest::Contains("of their own"), Error);
+  CHECK_THROWS_WITH_AS(Detector::of_texts(Model::load(golden("owlv2")), words()),
+                       doctest::Contains("vectors of 3"), Error);
   ModelOptions options;
   options.dense.expert = 3;
   CHECK_THROWS_WITH_AS(Model::load(golden("vitpose-plus"), options), doctest::Contains("no expert 3"), Error);

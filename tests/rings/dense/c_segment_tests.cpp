@@ -77,7 +77,7 @@ TEST_CASE("c: segments of all tasks") {
   const ModelHandle model = load(path);
   const SessionHandle session = session_of(model);
   const ResultsHandle results = make_results();
-  Segmenter segmenter(path);
+  const auto loaded = Model::load(path);
   const std::size_t stuff[] = {0, 1};
   for (const SegmentTask task : {SegmentTask::semantic, SegmentTask::instance, SegmentTask::panoptic}) {
     CAPTURE(static_cast<int>(task));
@@ -88,7 +88,7 @@ TEST_CASE("c: segments of all tasks") {
     options.overlap = 0.1;
     options.stuff = stuff;
     options.num_stuff = 2;
-    segmenter.set_segment_options({.task = task, .threshold = 0.05, .overlap = 0.1, .stuff = {0, 1}});
+    const Segmenter segmenter(loaded, {.task = task, .threshold = 0.05, .overlap = 0.1, .stuff = {0, 1}});
     REQUIRE(vit_session_segment(session.get(), inputs().data(), 2, &options, results.get()) == VIT_OK);
     for (std::size_t i = 0; i < 2; ++i) {
       const SegmentMap expected = segmenter.segment(std::filesystem::path(images()[i]));

@@ -29,10 +29,10 @@ namespace fs = std::filesystem;
 /// Difference that is allowed, of the largest value.
 constexpr double kTolerance = 2e-5;
 
-/// The maps of a dense head, and others.
-Request maps_and(std::initializer_list<OutputKey> others = {}) {
-  Request request(others);
-  request.set_maps();
+/// The outputs of the dense head, and others.
+Request maps_and(const Model& model, std::initializer_list<OutputKey> others = {}) {
+  Request request = model.dense_config()->request();
+  for (const OutputKey& key : others) request.add(key);
   return request;
 }
 
@@ -117,29 +117,29 @@ void check_input(const DenseCase& c, Session& session, Session& images, const fs
                  const TensorFile& expected, const std::string& input) {
   const DenseConfig& config = *session.model().dense_config();
   Outputs outputs;
-  session.forward(to_float(expected.at(input + ".pixels")), maps_and(), outputs);
+  session.forward(to_float(expected.at(input + ".pixels")), config.request(), outputs);
   const Image image = images.decode(image_folder / (input + ".png"));
   Outputs from_image;
-  images.run(image, maps_and(), from_image);
+  images.run(image, config.request(), from_image);
   const ImageOutputs maps = outputs[0], seen = from_image[0];
-  if (config.find(MapMeaning::depth) != nullptr) {
-    check_near(maps.depth(), expected, input + "." + c.depth);
+  if (config.find(Output::depth) != nullptr) {
+    check_near(maps[Output::depth], expected, input + "." + c.depth);
     if (config.sky_is_farthest) {
-      const TensorView<const float> depth = seen.depth();
-      check_near(maps.map(MapMeaning::sky), expected, input + ".sky");
-      check_near(depth_of(seen, config, {depth.dim(0), depth.dim(1)}).depth, expected,
+      const TensorView<const float> depth = seen[Output::depth];
+      check_near(maps[Output::sky], expected, input + ".sky");
+      check_near(depth_of(seen.of({.image = {depth.dim(0), depth.dim(1)}})).depth, expected,
                  input + ".depth_final");
     } else {
-      check_near(depth_of(seen, config, image.size(), 2).depth, expected, input + "." + c.depth + "_image");
+      check_near(depth_of(seen, 2).depth, expected, input + "." + c.depth + "_image");
     }
   }
-  if (config.find(MapMeaning::normals) != nullptr) {
-    check_near(maps.map(MapMeaning::normals), expected, input + ".normals");
-    check_near(normals_of(seen, config, image.size(), 2), expected, input + ".normals_image");
+  if (config.find(Output::normals) != nullptr) {
+    check_near(maps[Output::normals], expected, input + ".normals");
+    check_near(normals_of(seen, 2), expected, input + ".normals_image");
   }
-  if (config.find(MapMeaning::classes) == nullptr) return;
-  check_near(maps.map(MapMeaning::classes), expected, input + "." + c.logits);
-  const SegmentMap found = semantic_segments(seen, config, image.size(), 2);
+  if (config.find(Output::classes) == nullptr) return;
+  check_near(maps[Output::classes], expected, input + "." + c.logits);
+  const SegmentMap found = segments_of(seen, {}, 2);
   const std::vector<std::int32_t> classes = integers_of(expected.at(input + "." + c.segmentation));
   REQUIRE(found.map.num_elements() == classes.size());
   CHECK(std::ranges::equal(found.map.flat(), classes));
@@ -173,10 +173,10 @@ TEST_CASE("dense golden models: depth of transformers' Depth Anything") {
   const TensorFile expected = open_safetensors(folder / "expected.safetensors");
   Session session(model, {.threads = 2});
   Outputs outputs;
-  session.forward(to_float(expected.at("pixels")), maps_and(), outputs);
-  check_near(outputs[0].depth(), expected, "depth");
-  const DepthMap map = depth_of(outputs[0], *model->dense_config(), {17, 23});
-  CHECK(map.unit == DepthUnit::metre);
+  session.forward(to_float(expected.at("pixels")), maps_and(*model), outputs);
+  check_near(outputs[0][Output::depth], expected, "depth");
+  const DepthMap map = depth_of(outputs[0].of({.image = {17, 23}}));
+  CHECK(map.unit == DepthUnit::meter);
   check_near(map.depth, expected, "depth_image");
   CHECK(map.lowest == *std::ranges::min_element(map.depth.flat()));
   CHECK(map.highest == *std::ranges::max_element(map.depth.flat()));
@@ -188,16 +188,17 @@ TEST_CASE("dense golden models: heads in files of their own") {
   const auto outputs_of = [&](const char* head) {
     ModelOptions options;
     options.dense.head = folder / head;
-    Session session(Model::load(folder / "model.safetensors", options), {.threads = 2});
+    const auto model = Model::load(folder / "model.safetensors", options);
+    Session session(model, {.threads = 2});
     Outputs outputs;
-    session.forward(to_float(expected.at("pixels")), maps_and(), outputs);
+    session.forward(to_float(expected.at("pixels")), maps_and(*model), outputs);
     return outputs;
   };
   const Outputs classes = outputs_of("voc2012_ms_head.safetensors");
-  check_near(classes[0].map(MapMeaning::classes), expected, "logits");
-  CHECK_THROWS_AS(classes[0].depth(), Error);
+  check_near(classes[0][Output::classes], expected, "logits");
+  CHECK_THROWS_AS(classes[0][Output::depth], Error);
   const Outputs depth = outputs_of("nyu_linear_head.safetensors");
-  check_near(depth[0].depth(), expected, "depth");
+  check_near(depth[0][Output::depth], expected, "depth");
 }
 
 TEST_CASE("dense golden models: bits do not depend on threads, the batch, or the place in it") {
@@ -220,11 +221,11 @@ TEST_CASE("dense golden models: bits do not depend on threads, the batch, or the
       batch.data()[i * count + k] = i == 1 ? -pixels.data()[k] : pixels.data()[k];
   }
   Outputs one, three;
-  Session(model, {.threads = 1}).forward(pixels, maps_and(), one);
-  Session(model, {.threads = 2}).forward(batch, maps_and({{Output::block, 1}}), three);
-  CHECK(std::ranges::equal(one[0].depth().flat(), three[0].depth().flat()));
-  CHECK(std::ranges::equal(one[0].depth().flat(), three[2].depth().flat()));
-  CHECK(!std::ranges::equal(one[0].depth().flat(), three[1].depth().flat()));
+  Session(model, {.threads = 1}).forward(pixels, maps_and(*model), one);
+  Session(model, {.threads = 2}).forward(batch, maps_and(*model, {{Output::block, 1}}), three);
+  CHECK(std::ranges::equal(one[0][Output::depth].flat(), three[0][Output::depth].flat()));
+  CHECK(std::ranges::equal(one[0][Output::depth].flat(), three[2][Output::depth].flat()));
+  CHECK(!std::ranges::equal(one[0][Output::depth].flat(), three[1][Output::depth].flat()));
   CHECK(three.has({Output::block, 1}));
 }
 
@@ -241,14 +242,14 @@ TEST_CASE(
     const std::size_t patch = model->config().patch.size;
     Session session(model, {.threads = 2});
     Outputs first, other, again;
-    session.forward(pixels, maps_and(), first);
+    session.forward(pixels, maps_and(*model), first);
     const std::vector<double> exact = to_double(expected.at("depth"));
     const double largest = std::ranges::max(exact, {}, [](double x) { return std::abs(x); });
-    CHECK(test::largest_difference(first[0].depth().flat(), exact) <= limit * std::abs(largest));
+    CHECK(test::largest_difference(first[0][Output::depth].flat(), exact) <= limit * std::abs(largest));
     for (const std::size_t edge : {7 * patch, patch}) {
-      session.forward(Tensor<float>(Shape{2, 3, edge, 2 * edge}), maps_and(), other);
-      session.forward(pixels, maps_and(), again);
-      CHECK(std::ranges::equal(first[0].depth().flat(), again[0].depth().flat()));
+      session.forward(Tensor<float>(Shape{2, 3, edge, 2 * edge}), maps_and(*model), other);
+      session.forward(pixels, maps_and(*model), again);
+      CHECK(std::ranges::equal(first[0][Output::depth].flat(), again[0][Output::depth].flat()));
     }
   }
 }

@@ -31,7 +31,8 @@ constexpr double kTolerance = 2e-5;  // of the largest value
 
 Request maps_and(std::initializer_list<OutputKey> others = {}) {
   Request request(others);
-  request.set_maps();
+  request.add(Output::masks);
+  request.add(Output::mask_classes);
   return request;
 }
 
@@ -84,23 +85,21 @@ SegmentOptions options_of(SegmentTask task) {
 void check_padded(const fs::path& folder, const fs::path& images, const TensorFile& expected,
                   const std::string& input) {
   const auto model = Model::load(folder);
-  CHECK(default_task(*model) == SegmentTask::panoptic);
+  CHECK(Segmenter::default_task(*model) == SegmentTask::panoptic);
   Session session(model, {.threads = 2});
-  const DenseConfig& config = *model->dense_config();
   Outputs outputs;
   session.forward(to_float(expected.at(input + ".pixels")), maps_and({{Output::block, 2}, Output::tokens}),
                   outputs);
-  check_near(outputs[0].map(MapMeaning::masks), expected, input + ".mask_logits");
-  check_near(outputs[0].map(MapMeaning::mask_classes), expected, input + ".class_logits");
+  check_near(outputs[0][Output::masks], expected, input + ".mask_logits");
+  check_near(outputs[0][Output::mask_classes], expected, input + ".class_logits");
   if (expected.find(input + ".block.2") != nullptr)
     check_near(outputs[0].block(2), expected, input + ".block.2");
   const Image image = session.decode(images / (input + ".png"));
   session.run(image, maps_and(), outputs);
-  check_near(outputs[0].map(MapMeaning::masks), expected, input + ".mask_logits");
-  const MaskFrame frame = MaskFrame::of(session.preprocessor(), image.size());
+  check_near(outputs[0][Output::masks], expected, input + ".mask_logits");
   for (const auto& [task, name] :
        {std::pair(SegmentTask::panoptic, "panoptic"), std::pair(SegmentTask::instance, "instance")}) {
-    const SegmentMap found = segments_of(outputs[0], config, frame, image.size(), options_of(task), 2);
+    const SegmentMap found = segments_of(outputs[0], options_of(task), 2);
     check_map(found.map, expected, input + "." + name);
     check_segments(found.segments, expected, input + "." + name + "_segments");
   }
@@ -111,17 +110,14 @@ void check_windows(const fs::path& folder, const fs::path& images, const TensorF
   const test::TemporaryFolder windowed;
   link_with_processor(folder, "preprocessor_config.semantic.json", windowed);
   const auto model = Model::load(windowed.path());
-  CHECK(default_task(*model) == SegmentTask::semantic);
+  CHECK(Segmenter::default_task(*model) == SegmentTask::semantic);
   Session session(model, {.threads = 2});
   const Image image = session.decode(images / (input + ".png"));
   Outputs outputs;
   session.run(image, maps_and(), outputs);
-  check_near(outputs[0].map(MapMeaning::masks), expected, input + ".windows.mask_logits");
-  check_near(outputs[0].map(MapMeaning::mask_classes), expected, input + ".windows.class_logits");
-  const MaskFrame frame = MaskFrame::of(session.preprocessor(), image.size());
-  const auto segments = [&](SegmentTask task) {
-    return segments_of(outputs[0], *model->dense_config(), frame, image.size(), options_of(task), 2);
-  };
+  check_near(outputs[0][Output::masks], expected, input + ".windows.mask_logits");
+  check_near(outputs[0][Output::mask_classes], expected, input + ".windows.class_logits");
+  const auto segments = [&](SegmentTask task) { return segments_of(outputs[0], options_of(task), 2); };
   check_map(segments(SegmentTask::semantic).map, expected, input + ".windows.segmentation");
   CHECK_THROWS_AS(segments(SegmentTask::panoptic), Error);
 }
@@ -138,8 +134,7 @@ struct Twin {
   const DenseConfig& config() const { return *model->dense_config(); }
 };
 
-constexpr MaskFrame kFrame{.pixels = {12, 12}, .content = {12, 9}};
-constexpr ImageSize kImage{17, 13};
+constexpr ImageFrame kFrame{.image = {17, 13}, .pixels = {12, 12}, .content = {12, 9}};
 
 SegmentOptions twin_options(SegmentTask task) {
   return {.task = task, .threshold = 0.2, .mask_threshold = 0.5, .overlap = 0.2, .stuff = {0}};
@@ -164,8 +159,8 @@ TEST_CASE("dense fixtures: masks, panoptic segments, instances and windows of Eo
 TEST_CASE("dense golden models: masks of queries that enter late and hide patches from each other") {
   const Twin twin;
   CHECK(twin.model->config().tokens.late.masked_blocks == std::vector<std::size_t>{2});
-  check_near(twin.outputs[0].map(MapMeaning::masks), twin.expected, "mask_logits");
-  check_near(twin.outputs[0].map(MapMeaning::mask_classes), twin.expected, "class_logits");
+  check_near(twin.outputs[0][Output::masks], twin.expected, "mask_logits");
+  check_near(twin.outputs[0][Output::mask_classes], twin.expected, "class_logits");
 }
 
 TEST_CASE("dense golden models: masks of a backbone whose MLP is gated, next to heads with GELU") {
@@ -175,8 +170,8 @@ TEST_CASE("dense golden models: masks of a backbone whose MLP is gated, next to 
   CHECK(model->config().mlp.kind == MlpKind::gated);
   Outputs outputs;
   Session(model, {.threads = 2}).forward(to_float(expected.at("pixels")), maps_and(), outputs);
-  check_near(outputs[0].map(MapMeaning::masks), expected, "mask_logits");
-  check_near(outputs[0].map(MapMeaning::mask_classes), expected, "class_logits");
+  check_near(outputs[0][Output::masks], expected, "mask_logits");
+  check_near(outputs[0][Output::mask_classes], expected, "class_logits");
 }
 
 TEST_CASE(
@@ -184,8 +179,7 @@ TEST_CASE(
   const Twin twin;
   for (const auto& [task, name] :
        {std::pair(SegmentTask::panoptic, "panoptic"), std::pair(SegmentTask::instance, "instance")}) {
-    const SegmentMap found =
-        segments_of(twin.outputs[0], twin.config(), kFrame, kImage, twin_options(task), 2);
+    const SegmentMap found = segments_of(twin.outputs[0].of(kFrame), twin_options(task), 2);
     check_map(found.map, twin.expected, name);
     check_segments(found.segments, twin.expected, std::string(name) + "_segments");
     std::size_t area = 0;
@@ -197,15 +191,17 @@ TEST_CASE(
 
 TEST_CASE("dense golden models: classes of pixels that are computed as windows") {
   const Twin twin("wide");
-  CHECK(twin.outputs.maps().windows == 2);
-  const MaskFrame frame{.pixels = {12, 20}, .content = {12, 20}};
+  CHECK(twin.outputs.num_windows() == 2);
+  CHECK(twin.outputs.num_images() == 1);
+  CHECK(twin.outputs[0][Output::masks].dim(0) == 2);
+  const ImageFrame frame{.image = {18, 30}, .pixels = {12, 20}, .content = {12, 20}};
   SegmentOptions options;
-  const SegmentMap found = segments_of(twin.outputs[0], twin.config(), frame, {18, 30}, options, 2);
+  const SegmentMap found = segments_of(twin.outputs[0].of(frame), options, 2);
   check_map(found.map, twin.expected, "semantic");
   CHECK(area_of(found) == 18 * 30);
   SUBCASE("segments of a whole image cannot be joined") {
     options.task = SegmentTask::panoptic;
-    CHECK_THROWS_AS(segments_of(twin.outputs[0], twin.config(), frame, {18, 30}, options), Error);
+    CHECK_THROWS_AS(segments_of(twin.outputs[0].of(frame), options), Error);
   }
   SUBCASE("only maps are joined") {
     Outputs outputs;
@@ -228,25 +224,25 @@ TEST_CASE("dense golden models: bits of masks do not depend on threads, the batc
   Outputs three;
   Session(one.model, {.threads = 2})
       .forward(batch, maps_and({{Output::block, 1}, {Output::block, 3}}), three);
-  for (const MapMeaning meaning : {MapMeaning::masks, MapMeaning::mask_classes}) {
-    const std::span<const float> wanted = one.outputs[0].map(meaning).flat();
-    CHECK(std::ranges::equal(wanted, three[0].map(meaning).flat()));
-    CHECK(std::ranges::equal(wanted, three[2].map(meaning).flat()));
-    CHECK(!std::ranges::equal(wanted, three[1].map(meaning).flat()));
+  for (const Output meaning : {Output::masks, Output::mask_classes}) {
+    const std::span<const float> wanted = one.outputs[0][meaning].flat();
+    CHECK(std::ranges::equal(wanted, three[0][meaning].flat()));
+    CHECK(std::ranges::equal(wanted, three[2][meaning].flat()));
+    CHECK(!std::ranges::equal(wanted, three[1][meaning].flat()));
   }
   CHECK(three[0].block(1).dim(0) == 11);  // class token, register, 9 patches
   CHECK(three[0].block(3).dim(0) == 16);  // and 5 queries
-  const SegmentMap a =
-      segments_of(one.outputs[0], one.config(), kFrame, {301, 57}, twin_options(SegmentTask::panoptic), 1);
-  const SegmentMap b =
-      segments_of(one.outputs[0], one.config(), kFrame, {301, 57}, twin_options(SegmentTask::panoptic), 3);
+  ImageFrame large = kFrame;
+  large.image = {301, 57};
+  const SegmentMap a = segments_of(one.outputs[0].of(large), twin_options(SegmentTask::panoptic), 1);
+  const SegmentMap b = segments_of(one.outputs[0].of(large), twin_options(SegmentTask::panoptic), 3);
   CHECK(std::ranges::equal(a.map.flat(), b.map.flat()));
 }
 
 TEST_CASE("segments of masks: what does not fit is an Error") {
   const Twin twin;
   SegmentOptions options = twin_options(SegmentTask::panoptic);
-  MaskFrame frame = kFrame;
+  ImageFrame frame = kFrame;
   SUBCASE("a threshold beyond 1") {
     options.threshold = 1.5;
   }
@@ -259,14 +255,13 @@ TEST_CASE("segments of masks: what does not fit is an Error") {
   SUBCASE("an image without pixels") {
     frame.content = {0, 9};
   }
-  CHECK_THROWS_AS(segments_of(twin.outputs[0], twin.config(), frame, kImage, options), Error);
+  CHECK_THROWS_AS(segments_of(twin.outputs[0].of(frame), options), Error);
   const auto classes = Model::load(test::data_path("golden/dense/dinov2-heads/model.safetensors"), [] {
     ModelOptions join;
     join.dense.head = test::data_path("golden/dense/dinov2-heads/voc2012_ms_head.safetensors");
     return join;
   }());
-  Segmenter segmenter(classes);
-  CHECK(segmenter.segment_options().task == SegmentTask::semantic);
+  CHECK(Segmenter(classes).options().task == SegmentTask::semantic);
 }
 
 }  // namespace vit

@@ -79,21 +79,33 @@ struct AnomalyBuilder::State {
   void score_part();
 };
 
-AnomalyBuilder::AnomalyBuilder(const Model& model, const InputSize& input_size, AnomalyOptions options)
+AnomalyModel AnomalyModel::with_threshold(std::optional<float> threshold) && {
+  threshold_ = threshold;
+  confidence_ = 0;
+  return std::move(*this);
+}
+
+AnomalyModel AnomalyModel::with_source(std::string source) && {
+  source_ = std::move(source);
+  return std::move(*this);
+}
+
+AnomalyBuilder::AnomalyBuilder(const Session& session, AnomalyOptions options)
     : state_(std::make_unique<State>()) {
+  const Model& model = session.model();
   check_options(options, model);
   AnomalyModel& bank = state_->bank;
   bank.options_ = std::move(options);
-  bank.input_size_ = input_size;
+  bank.input_size_ = session.options().input_size;
   bank.model_ = model.name();
   bank.fingerprint_ = model.report().fingerprint;
 }
 
 AnomalyBuilder::AnomalyBuilder(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-AnomalyBuilder AnomalyBuilder::resume(const Model& model, const InputSize& input_size, AnomalyModel bank,
-                                      int threads) {
-  bank.request(model);  // of this model
+AnomalyBuilder AnomalyBuilder::resume(const Session& session, AnomalyModel bank, int threads) {
+  bank.request(session.model());  // of this model
+  const InputSize& input_size = session.options().input_size;
   VIT_CHECK(bank.input_size_.kind == input_size.kind && bank.input_size_.height == input_size.height &&
                 bank.input_size_.width == input_size.width,
             kWhere.with(ErrorKind::mismatch), "the bank was built with images of another size");

@@ -49,8 +49,7 @@ vit_status vit_anomaly_fit(vit_session* session, const vit_input* good, size_t n
     Session& known = object_at(session, "session").session;
     vit_anomaly*& out = object_at(anomaly, "anomaly");
     const InputList inputs(good, num_good);
-    AnomalyBuilder builder(known.model(), known.options().input_size,
-                           options_of_caller(options_of(options, "vit_anomaly_options"), known));
+    AnomalyBuilder builder(known, options_of_caller(options_of(options, "vit_anomaly_options"), known));
     vit_results unused;
     const vit_status status = run_inputs(known, inputs, builder.request(), unused,
                                          [&](std::size_t index, const ImageOutputs& outputs) {

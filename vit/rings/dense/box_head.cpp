@@ -104,7 +104,7 @@ void BoxHead::forward(std::span<const TensorView<const float>> taps, GridSize gr
                         {.activation = is_last ? Activation::none : config_.activation});
       in = out;
     }
-    if (outputs_[o].meaning == MapMeaning::boxes) finish_boxes(grid, outputs[o]);
+    if (outputs_[o].meaning == Output::boxes) finish_boxes(grid, outputs[o]);
   }
 }
 

@@ -4,21 +4,23 @@
 #include <cmath>
 #include <utility>
 
+#include "vit/api/class_vectors.h"
 #include "vit/base/check.h"
 #include "vit/layers/convolution.h"
-#include "vit/towers/vision_transformer.h"
 
 namespace vit {
 using namespace internal;
 namespace {
 
-constexpr Where kWhere{"BoxClasses", ErrorKind::mismatch};
+constexpr Where kWhere{"Detector", ErrorKind::mismatch};
 constexpr float kNormLeast = 1e-6f;  // added to the length of vectors, as the library has it
 
-const DenseConfig& config_with_boxes(const Model& model) {
+const DenseConfig& config_with_boxes(const std::shared_ptr<const Model>& known) {
+  VIT_CHECK(known != nullptr, kWhere.with(ErrorKind::argument), "no model");
+  const Model& model = *known;
   const DenseConfig* const config = model.dense_config();
-  VIT_CHECK(config != nullptr && config->find(MapMeaning::boxes) != nullptr, kWhere,
-            model.report().path.string(), " has no head that gives boxes; YOLOS, OWL-ViT and OWLv2 have");
+  VIT_CHECK(config != nullptr && config->find(Output::boxes) != nullptr, kWhere, model.report().path.string(),
+            " has no head that gives boxes; YOLOS, OWL-ViT and OWLv2 have");
   return *config;
 }
 
@@ -62,62 +64,75 @@ Box in_pixels(const float* box, ImageSize frame) {
           .y1 = (box[1] + 0.5f * box[3]) * height};
 }
 
+/// Names of the classes that a model was trained for.
+std::vector<std::string> names_of_classes(const std::shared_ptr<const Model>& model,
+                                          std::vector<std::string> labels) {
+  const DenseConfig& config = config_with_boxes(model);
+  const MapOutput* const classes = config.find(Output::box_classes);
+  VIT_CHECK(classes != nullptr, kWhere, model->report().path.string(),
+            ": the boxes of this model are compared with texts; say which");
+  const std::size_t count = classes->channels - 1;
+  if (labels.empty()) labels = config.labels.empty() ? numbers(count) : config.labels;
+  VIT_CHECK(labels.size() == count, kWhere, labels.size(), " names for the ", count, " classes of ",
+            model->report().path.string());
+  return labels;
+}
+
 }  // namespace
 
 /// The vectors of texts as a product of rows.
-struct BoxClasses::Texts {
+struct Detector::Texts {
   Convolution product;  // (texts, E)
 };
 
-BoxClasses::BoxClasses(const Model& model, std::vector<std::string> labels) : labels_(std::move(labels)) {
-  const DenseConfig& config = config_with_boxes(model);
-  const MapOutput* const classes = config.find(MapMeaning::box_classes);
-  VIT_CHECK(classes != nullptr, kWhere, model.report().path.string(),
-            ": the boxes of this model are compared with texts; say which");
-  const std::size_t count = classes->channels - 1;
-  if (labels_.empty()) labels_ = config.labels.empty() ? numbers(count) : config.labels;
-  VIT_CHECK(labels_.size() == count, kWhere, labels_.size(), " names for the ", count, " classes of ",
-            model.report().path.string());
-  boxes_of_square_ = config.boxes_of_square;
-  threshold_ = config.box_threshold;
-}
+Detector::Detector(std::shared_ptr<const Model> model, std::vector<std::string> labels,
+                   std::shared_ptr<const Texts> texts)
+    : ImageTask(model, config_with_boxes(model).request()),
+      labels_(std::move(labels)),
+      threshold_(model->dense_config()->box_threshold),
+      texts_(std::move(texts)) {}
 
-BoxClasses::BoxClasses(const Model& model, ClassVectors texts) {
+Detector::Detector(std::shared_ptr<const Model> model, std::vector<std::string> labels)
+    : Detector(model, names_of_classes(model, std::move(labels)), nullptr) {}
+
+Detector::Detector(const std::filesystem::path& path, const ModelOptions& options)
+    : Detector(Model::load(path, options)) {}
+
+Detector Detector::of_texts(std::shared_ptr<const Model> model, ClassVectors texts) {
   const DenseConfig& config = config_with_boxes(model);
-  const MapOutput* const vectors = config.find(MapMeaning::box_vectors);
-  VIT_CHECK(vectors != nullptr, kWhere, model.report().path.string(),
+  const MapOutput* const vectors = config.find(Output::box_vectors);
+  VIT_CHECK(vectors != nullptr, kWhere, model->report().path.string(),
             ": the boxes of this model have classes of their own; texts are for OWL-ViT and OWLv2");
   ClassVectors unit = normalized_classes(std::move(texts));
   const TensorView<const float> rows = unit.vectors.view();
   VIT_CHECK(rows.dim(1) == vectors->channels, kWhere, "texts have vectors of ", rows.dim(1),
             " numbers, boxes of ", vectors->channels);
   const Tensor<float> weights = unit_rows(rows);
-  texts_ = std::make_unique<const Texts>(Texts{Convolution(
-      {weights.data(), Shape{rows.dim(0), rows.dim(1), 1, 1}}, {}, 1, model.transformer().kernels())});
-  labels_ = std::move(unit.names);
-  boxes_of_square_ = config.boxes_of_square;
-  threshold_ = config.box_threshold;
+  auto product =
+      std::make_shared<const Texts>(Texts{Convolution({weights.data(), Shape{rows.dim(0), rows.dim(1), 1, 1}},
+                                                      {}, 1, kernels::find_kernels(model->kernels()))});
+  return {std::move(model), std::move(unit.names), std::move(product)};
 }
 
-BoxClasses::~BoxClasses() = default;
-BoxClasses::BoxClasses(BoxClasses&&) noexcept = default;
-BoxClasses& BoxClasses::operator=(BoxClasses&&) noexcept = default;
-
-float BoxClasses::threshold() const noexcept {
-  return threshold_;
+Detector Detector::of_texts(const ImageAndText& towers, std::vector<std::string> texts,
+                            std::span<const std::string> templates) {
+  TextEncoder encoder(towers.text);
+  const std::string plain[] = {kPlainTemplate};
+  return of_texts(towers.image, encode_classes(encoder, std::move(texts),
+                                               templates.empty() ? std::span(plain) : templates));
 }
 
-Tensor<float> BoxClasses::logits(const ImageOutputs& outputs, int threads) const {
+Tensor<float> Detector::logits(const ImageOutputs& outputs, int threads) const {
   if (!texts_) {
-    const TensorView<const float> scores = outputs.map(MapMeaning::box_classes)[0];
+    const TensorView<const float> scores = outputs[Output::box_classes];
     VIT_CHECK(scores.num_columns() == labels_.size() + 1, kWhere, "scores of ", scores.num_columns(),
               " classes for ", labels_.size(), " names and no object");
     Tensor<float> out(scores.shape());
     std::ranges::copy(scores.flat(), out.data());
     return out;
   }
-  Tensor<float> vectors = unit_rows(outputs.map(MapMeaning::box_vectors)[0]);
-  const TensorView<const float> terms = outputs.map(MapMeaning::box_terms)[0];  // (N, 2)
+  Tensor<float> vectors = unit_rows(outputs[Output::box_vectors]);
+  const TensorView<const float> terms = outputs[Output::box_terms];  // (N, 2)
   Tensor<float> out(Shape{vectors.dim(0), labels_.size()});
   const MapSize rows{1, vectors.dim(0)};
   texts_->product.forward(FeatureMap::of_tokens(vectors, rows), FeatureMap::of_tokens(out, rows), threads,
@@ -131,12 +146,13 @@ Tensor<float> BoxClasses::logits(const ImageOutputs& outputs, int threads) const
   return out;
 }
 
-std::vector<Detection> BoxClasses::detect(const ImageOutputs& outputs, ImageSize image,
-                                          std::optional<float> threshold, int threads) const {
+std::vector<Detection> Detector::detect(const ImageOutputs& outputs, std::optional<float> threshold,
+                                        int threads) const {
   const Tensor<float> scores = logits(outputs, threads);
-  const TensorView<const float> boxes = outputs.map(MapMeaning::boxes)[0];
+  const TensorView<const float> boxes = outputs[Output::boxes];
+  const ImageSize image = outputs.frame().image;
   const std::size_t edge = std::max(image.height, image.width);
-  const ImageSize frame = boxes_of_square_ ? ImageSize{edge, edge} : image;
+  const ImageSize frame = outputs.head()->boxes_of_square ? ImageSize{edge, edge} : image;
   std::vector<Detection> found;
   for (std::size_t i = 0; i < boxes.dim(0); ++i) {
     const float* const row = scores.view().row(i);
@@ -150,50 +166,16 @@ std::vector<Detection> BoxClasses::detect(const ImageOutputs& outputs, ImageSize
   return found;
 }
 
-// ------------------------------------------------------------------------------------------------ detector
-
-Detector::Detector(std::shared_ptr<const Model> model, BoxClasses classes, SessionOptions options)
-    : session_(std::move(model), options), classes_(std::move(classes)) {
-  request_.set_maps();
+std::vector<Detection> Detector::detect(Session& session, const ImageSource& image,
+                                        std::optional<float> threshold) const {
+  Outputs outputs;
+  run(session, image, outputs);
+  return detect(outputs[0], threshold, session.options().threads);
 }
 
-Detector::Detector(std::shared_ptr<const Model> model, SessionOptions options)
-    : session_(std::move(model), options), classes_(session_.model()) {
-  request_.set_maps();
-}
-
-Detector::Detector(const std::filesystem::path& path, SessionOptions options,
-                   const ModelOptions& model_options)
-    : Detector(Model::load(path, model_options), options) {}
-
-Detector Detector::of_texts(std::shared_ptr<const Model> model, ClassVectors texts, SessionOptions options) {
-  VIT_CHECK(model != nullptr, kWhere.with(ErrorKind::argument), "the model is null");
-  BoxClasses classes(*model, std::move(texts));
-  return {std::move(model), std::move(classes), options};
-}
-
-Detector Detector::of_texts(const ImageAndText& towers, std::vector<std::string> texts,
-                            std::span<const std::string> templates, SessionOptions options) {
-  TextEncoder encoder(towers.text, {.threads = options.threads});
-  const std::string plain[] = {kPlainTemplate};
-  return of_texts(towers.image,
-                  encode_classes(encoder, std::move(texts), templates.empty() ? std::span(plain) : templates),
-                  options);
-}
-
-std::vector<Detection> Detector::detect(const std::filesystem::path& file, std::optional<float> threshold) {
-  const Image image = session_.decode(file);
-  return detect(image, threshold);
-}
-
-std::vector<Detection> Detector::detect(std::span<const std::byte> file, std::optional<float> threshold) {
-  const Image image = session_.decode(file);
-  return detect(image, threshold);
-}
-
-std::vector<Detection> Detector::detect(const ImageView& image, std::optional<float> threshold) {
-  session_.run(image, request_, outputs_);
-  return classes_.detect(outputs_[0], image.size(), threshold, session_.options().threads);
+std::vector<Detection> Detector::detect(const ImageSource& image, std::optional<float> threshold) const {
+  Session session(model());
+  return detect(session, image, threshold);
 }
 
 }  // namespace vit

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "vit/api/source_pixels.h"
 #include "vit/base/check.h"
 #include "vit/boxes.h"
 #include "vit/c/guard.h"
@@ -14,8 +14,7 @@
 #include "vit/pose.h"
 
 struct vit_detector {
-  std::shared_ptr<const vit::Model> model;
-  vit::BoxClasses classes;
+  vit::Detector detector;
 };
 
 using namespace vit;
@@ -23,23 +22,9 @@ using namespace vit::internal;
 
 namespace {
 
-static_assert(static_cast<int>(DepthUnit::metre) == VIT_DEPTH_METRE &&
+static_assert(static_cast<int>(DepthUnit::meter) == VIT_DEPTH_METRE &&
               static_cast<int>(DepthUnit::inverse) == VIT_DEPTH_INVERSE &&
               static_cast<int>(DepthUnit::relative) == VIT_DEPTH_RELATIVE);
-
-/// The head of a model that gives `needed`.
-const DenseConfig& head_of(const Model& model, MapMeaning needed) {
-  const DenseConfig* const config = model.dense_config();
-  VIT_CHECK(config != nullptr && config->find(needed) != nullptr, kCall.with(ErrorKind::mismatch),
-            model.report().path.string(), " has no head that gives ", to_string(needed));
-  return *config;
-}
-
-const DenseConfig& head_of_segments(const Model& model) {
-  const DenseConfig* const config = model.dense_config();
-  const bool has_masks = config != nullptr && config->find(MapMeaning::masks) != nullptr;
-  return has_masks ? *config : head_of(model, MapMeaning::classes);
-}
 
 SegmentOptions options_of_caller(const vit_segment_options& given, const Model& model) {
   static_assert(static_cast<int>(SegmentTask::semantic) + 1 == VIT_SEGMENT_SEMANTIC &&
@@ -50,7 +35,7 @@ SegmentOptions options_of_caller(const vit_segment_options& given, const Model& 
   };
   SegmentOptions out;
   out.task = given.task == VIT_SEGMENT_AUTO
-                 ? default_task(model)
+                 ? Segmenter::default_task(model)
                  : enum_of(given.task - VIT_SEGMENT_SEMANTIC, SegmentTask::panoptic, "task");
   out.threshold = number(given.threshold, out.threshold);
   out.mask_threshold = number(given.mask_threshold, out.mask_threshold);
@@ -60,12 +45,11 @@ SegmentOptions options_of_caller(const vit_segment_options& given, const Model& 
   return out;
 }
 
-/// A session and results of a call, and a request for maps.
+/// A session and results of a call.
 struct MapsCall {
   MapsCall(vit_session* given, vit_results* into)
       : session(object_at(given, "session").session), results(object_at(into, "results")) {
     results.clear();
-    request.set_maps();
   }
   InputList inputs(const vit_input* first, std::size_t count) const {
     return {first, count, session.model().config().image.num_channels};
@@ -74,7 +58,6 @@ struct MapsCall {
 
   Session& session;
   vit_results& results;
-  Request request;
 };
 
 void put(vit_results& results, std::uint32_t name, std::size_t index, TensorView<const float> values) {
@@ -95,19 +78,6 @@ void put_segments(vit_results& results, std::size_t index, const SegmentMap& fou
   results.column({VIT_CLASSES}, VIT_INT32).put(index, classes.data(), {ids.size()});
   results.column({VIT_AREAS}, VIT_INT32).put(index, areas.data(), {ids.size()});
   results.column({VIT_SCORES}, VIT_FLOAT32).put(index, scores.data(), {ids.size()});
-}
-
-/// The image of an input that is no preprocessed pixels; `memory` keeps one that is decoded.
-ImageView image_of(const Session& session, const ImageSource& source, Image& memory) {
-  if (const auto* const pixels = std::get_if<ImageView>(&source)) return *pixels;
-  if (const auto* const path = std::get_if<std::filesystem::path>(&source)) {
-    memory = session.decode(*path);
-  } else if (const auto* const bytes = std::get_if<std::span<const std::byte>>(&source)) {
-    memory = session.decode(*bytes);
-  } else {
-    fail(kCall, "preprocessed pixels have no boxes; give an image");
-  }
-  return memory;
 }
 
 std::vector<Box> boxes_of(const vit_box* boxes, std::size_t first, std::size_t count) {
@@ -133,8 +103,8 @@ void put_poses(vit_results& results, std::size_t index, std::span<const Pose> po
 
 vit_status vit_model_depth_unit(const vit_model* model, int32_t* unit) {
   return guarded([&] {
-    const DenseConfig& config = head_of(*object_at(model, "model").model, MapMeaning::depth);
-    object_at(unit, "unit") = static_cast<int32_t>(config.depth_unit);
+    const DepthEstimator estimator(object_at(model, "model").model);
+    object_at(unit, "unit") = static_cast<int32_t>(estimator.unit());
   });
 }
 
@@ -155,18 +125,18 @@ vit_status vit_session_depth(vit_session* session, const vit_input* inputs, size
                              vit_results* results) {
   return guarded([&] {
     MapsCall call(session, results);
-    const DenseConfig& config = head_of(call.session.model(), MapMeaning::depth);
-    const bool has_normals = config.find(MapMeaning::normals) != nullptr;
-    return run_sized_inputs(call.session, call.inputs(inputs, num_inputs), call.request, call.results,
+    Request request = DepthEstimator(call.session.shared_model()).request();
+    const bool has_normals = call.session.model().dense_config()->find(Output::normals) != nullptr;
+    if (has_normals) request.add(Output::normals);
+    return run_sized_inputs(call.session, call.inputs(inputs, num_inputs), request, call.results,
                             [&](const StreamedImage& image) {
-                              const DepthMap map =
-                                  depth_of(*image.outputs, config, image.size, call.threads());
+                              const DepthMap map = depth_of(*image.outputs, call.threads());
                               std::string defect = defect_of(map.depth.flat());
                               if (!defect.empty()) return defect;
                               put(call.results, VIT_DEPTH, image.index, map.depth);
                               if (has_normals)
                                 put(call.results, VIT_NORMALS, image.index,
-                                    normals_of(*image.outputs, config, image.size, call.threads()));
+                                    normals_of(*image.outputs, call.threads()));
                               return defect;
                             });
   });
@@ -176,24 +146,19 @@ vit_status vit_session_segment(vit_session* session, const vit_input* inputs, si
                                const vit_segment_options* options, vit_results* results) {
   return guarded([&] {
     MapsCall call(session, results);
-    const Model& model = call.session.model();
-    const DenseConfig& config = head_of_segments(model);
-    const MapMeaning meaning =
-        config.find(MapMeaning::masks) != nullptr ? MapMeaning::masks : MapMeaning::classes;
-    const SegmentOptions segments = options_of_caller(options_of(options, "vit_segment_options"), model);
-    const InputList list = call.inputs(inputs, num_inputs);
+    const Segmenter segmenter(
+        call.session.shared_model(),
+        options_of_caller(options_of(options, "vit_segment_options"), call.session.model()));
+    const Output scores = segmenter.request().has(Output::masks) ? Output::masks : Output::classes;
     const auto store = [&](const StreamedImage& image) {
-      std::string defect = defect_of(image.outputs->map(meaning).flat());
+      std::string defect = defect_of((*image.outputs)[scores].flat());
       if (!defect.empty()) return defect;
-      // pixels that were preprocessed are the image
-      const MaskFrame frame = std::holds_alternative<LoadPixels>(list[image.index])
-                                  ? MaskFrame{.pixels = image.size, .content = image.size}
-                                  : MaskFrame::of(call.session.preprocessor(), image.size);
       put_segments(call.results, image.index,
-                   segments_of(*image.outputs, config, frame, image.size, segments, call.threads()));
+                   segments_of(*image.outputs, segmenter.options(), call.threads()));
       return defect;
     };
-    return run_sized_inputs(call.session, list, call.request, call.results, store);
+    return run_sized_inputs(call.session, call.inputs(inputs, num_inputs), segmenter.request(), call.results,
+                            store);
   });
 }
 
@@ -201,11 +166,10 @@ vit_status vit_session_pose(vit_session* session, const vit_input* inputs, size_
                             const vit_box* boxes, const size_t* counts, vit_results* results) {
   return guarded([&] {
     MapsCall call(session, results);
-    const std::size_t keypoints =
-        head_of(call.session.model(), MapMeaning::heatmaps).find(MapMeaning::heatmaps)->channels;
+    const PoseEstimator estimator(call.session.shared_model());
+    const std::size_t keypoints = estimator.model()->dense_config()->find(Output::heatmaps)->channels;
     const InputList list = call.inputs(inputs, num_inputs);
     return call.results.fill(num_inputs, [&] {
-      BatchOutputs outputs;
       std::size_t first = 0;
       for (std::size_t i = 0; i < num_inputs; ++i) {
         const std::size_t count = counts != nullptr ? counts[i] : 0;
@@ -215,7 +179,7 @@ vit_status vit_session_pose(vit_session* session, const vit_input* inputs, size_
           Image memory;
           const ImageView image = image_of(call.session, source, memory);
           std::vector<Pose> poses;
-          if (counts == nullptr || count != 0) poses = estimate_poses(call.session, image, own, outputs);
+          if (counts == nullptr || count != 0) poses = estimator.estimate(call.session, image, own);
           put_poses(call.results, i, poses, keypoints);
           call.results.set_size(i, image.size());
         } catch (const Error& error) {
@@ -231,7 +195,7 @@ vit_status vit_detector_create(const vit_model* model, vit_detector** detector) 
   return guarded([&] {
     const vit_model& from = object_at(model, "model");
     vit_detector*& out = object_at(detector, "detector");
-    out = new vit_detector{from.model, BoxClasses(*from.model)};
+    out = new vit_detector{Detector(from.model)};
   });
 }
 
@@ -245,8 +209,8 @@ vit_status vit_detector_create_zero_shot(const vit_model* model, vit_text_encode
     std::vector<std::string> patterns = strings_of(templates, num_templates, "templates");
     if (patterns.empty()) patterns.emplace_back(kPlainTemplate);
     out = new vit_detector{
-        from.model, BoxClasses(*from.model, encode_classes(object_at(encoder, "encoder").encoder,
-                                                           strings_of(names, num_names, "names"), patterns))};
+        Detector::of_texts(from.model, encode_classes(object_at(encoder, "encoder").encoder,
+                                                      strings_of(names, num_names, "names"), patterns))};
   });
 }
 
@@ -255,12 +219,12 @@ void vit_detector_free(vit_detector* detector) {
 }
 
 size_t vit_detector_size(const vit_detector* detector) {
-  return detector == nullptr ? 0 : detector->classes.labels().size();
+  return detector == nullptr ? 0 : detector->detector.labels().size();
 }
 
 vit_status vit_detector_label(const vit_detector* detector, size_t index, const char** label) {
   return guarded([&] {
-    const std::span<const std::string> labels = object_at(detector, "detector").classes.labels();
+    const std::span<const std::string> labels = object_at(detector, "detector").detector.labels();
     VIT_CHECK(index < labels.size(), kCall, "there are ", labels.size(), " classes, and none of index ",
               index);
     object_at(label, "label") = labels[index].c_str();
@@ -270,20 +234,20 @@ vit_status vit_detector_label(const vit_detector* detector, size_t index, const 
 vit_status vit_detector_run(const vit_detector* detector, vit_session* session, const vit_input* inputs,
                             size_t num_inputs, float threshold, vit_results* results) {
   return guarded([&] {
-    const vit_detector& known = object_at(detector, "detector");
+    const Detector& known = object_at(detector, "detector").detector;
     MapsCall call(session, results);
-    VIT_CHECK(&call.session.model() == known.model.get(), kCall,
+    VIT_CHECK(call.session.shared_model() == known.model(), kCall,
               "the session and the detector were made from different models");
     VIT_CHECK(threshold == threshold, kCall, "the threshold is not a number");
     std::optional<float> above;
     if (threshold >= 0.0f) above = threshold;
     const auto store = [&](const StreamedImage& image) {
-      std::string defect = defect_of(image.outputs->map(MapMeaning::boxes).flat());
-      if (defect.empty()) defect = defect_of(known.classes.logits(*image.outputs, call.threads()).flat());
+      std::string defect = defect_of((*image.outputs)[Output::boxes].flat());
+      if (defect.empty()) defect = defect_of(known.logits(*image.outputs, call.threads()).flat());
       if (!defect.empty()) return defect;
       std::vector<float> boxes, scores;
       std::vector<std::int32_t> classes;
-      for (const Detection& found : known.classes.detect(*image.outputs, image.size, above, call.threads())) {
+      for (const Detection& found : known.detect(*image.outputs, above, call.threads())) {
         for (const double edge : {found.box.x0, found.box.y0, found.box.x1, found.box.y1})
           boxes.push_back(static_cast<float>(edge));
         scores.push_back(found.score);
@@ -294,6 +258,7 @@ vit_status vit_detector_run(const vit_detector* detector, vit_session* session, 
       call.results.column({VIT_CLASSES}, VIT_INT32).put(image.index, classes.data(), {classes.size()});
       return defect;
     };
-    return run_sized_inputs(call.session, call.inputs(inputs, num_inputs), call.request, call.results, store);
+    return run_sized_inputs(call.session, call.inputs(inputs, num_inputs), known.request(), call.results,
+                            store);
   });
 }

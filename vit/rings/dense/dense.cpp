@@ -7,6 +7,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/rings/dense/semantic.h"
 
 namespace vit {
 using namespace internal;
@@ -49,10 +50,19 @@ Axis make_axis(std::size_t in, std::size_t out, ImageResize rule) {
   return axis;
 }
 
-void check_gives(const Model& model, MapMeaning meaning, const char* who) {
-  const DenseConfig* const config = model.dense_config();
-  VIT_CHECK(config != nullptr && config->find(meaning) != nullptr, (Where{who, ErrorKind::mismatch}),
-            model.report().path.string(), " has no head that outputs ", to_string(meaning));
+/// The head of a model, which must have that output.
+const DenseConfig& head_with(const std::shared_ptr<const Model>& model, Output output, const char* who) {
+  VIT_CHECK(model != nullptr, (Where{who, ErrorKind::argument}), "no model");
+  const DenseConfig* const config = model->dense_config();
+  VIT_CHECK(config != nullptr && config->find(output) != nullptr, (Where{who, ErrorKind::mismatch}),
+            model->report().path.string(), " has no head that outputs ", to_string(output));
+  return *config;
+}
+
+const DenseConfig& head_of(const ImageOutputs& outputs, const char* who) {
+  VIT_CHECK(outputs.head() != nullptr, (Where{who, ErrorKind::mismatch}),
+            "these are outputs of a model without a dense head");
+  return *outputs.head();
 }
 
 /// Row `y` of one plane (h, w) after a resize.
@@ -95,11 +105,10 @@ void push_sky_away(std::span<float> depth, std::span<const float> sky) {
   }
 }
 
-}  // namespace
-
-Tensor<float> resize_planes(TensorView<const float> planes, ImageSize size, ImageResize rule, int threads) {
+/// planes (C, h, w) of a head -> (C, H, W), without antialias.
+Tensor<float> at_image_size(TensorView<const float> planes, ImageSize size, ImageResize rule, int threads) {
   VIT_CHECK(planes.rank() == 3 && planes.num_elements() != 0 && size.height != 0 && size.width != 0,
-            (Where{"resize_planes", ErrorKind::argument}), "planes (C, h, w) of ", planes.shape().to_string(),
+            (Where{"resize maps", ErrorKind::argument}), "planes (C, h, w) of ", planes.shape().to_string(),
             " to ", size.height, " x ", size.width);
   const std::size_t count = planes.dim(0);
   const Axis rows = make_axis(planes.dim(1), size.height, rule),
@@ -111,15 +120,31 @@ Tensor<float> resize_planes(TensorView<const float> planes, ImageSize size, Imag
   return out;
 }
 
-DepthMap depth_of(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size, int threads) {
-  const TensorView<const float> map = outputs.map(MapMeaning::depth);
+/// A map (h, w) as one plane.
+TensorView<const float> as_planes(TensorView<const float> map) {
+  return {map.data(), Shape{1, map.dim(0), map.dim(1)}};
+}
+
+/// Depth, and the sky if it decides.
+Request depth_request(const DenseConfig& config) {
+  Request request(Output::depth);
+  if (config.sky_is_farthest) request.add(Output::sky);
+  return request;
+}
+
+}  // namespace
+
+DepthMap depth_of(const ImageOutputs& outputs, int threads) {
+  const DenseConfig& config = head_of(outputs, "depth_of");
+  const ImageSize size = outputs.frame().image;
+  const TensorView<const float> map = as_planes(outputs[Output::depth]);
   Tensor<float> pushed;
   if (config.sky_is_farthest) {
     pushed = Tensor<float>(map.shape());
     std::ranges::copy(map.flat(), pushed.data());
-    push_sky_away(pushed.flat(), outputs.map(MapMeaning::sky).flat());
+    push_sky_away(pushed.flat(), outputs[Output::sky].flat());
   }
-  const Tensor<float> depth = resize_planes(config.sky_is_farthest ? TensorView<const float>(pushed) : map,
+  const Tensor<float> depth = at_image_size(config.sky_is_farthest ? TensorView<const float>(pushed) : map,
                                             size, config.to_image, threads);
   DepthMap out{.depth = Tensor<float>(Shape{size.height, size.width}), .unit = config.depth_unit};
   std::ranges::copy(depth.flat(), out.depth.data());
@@ -129,9 +154,8 @@ DepthMap depth_of(const ImageOutputs& outputs, const DenseConfig& config, ImageS
   return out;
 }
 
-Tensor<float> normals_of(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
-                         int threads) {
-  const TensorView<const float> normals = outputs.map(MapMeaning::normals);
+Tensor<float> normals_of(const ImageOutputs& outputs, int threads) {
+  const TensorView<const float> normals = outputs[Output::normals];
   Tensor<float> unit(normals.shape());
   const std::size_t pixels = normals.dim(1) * normals.dim(2);
   for (std::size_t i = 0; i < pixels; ++i) {
@@ -141,40 +165,35 @@ Tensor<float> normals_of(const ImageOutputs& outputs, const DenseConfig& config,
     for (std::size_t c = 0; c < 3; ++c)
       unit.data()[c * pixels + i] = static_cast<float>(normals.data()[c * pixels + i] / length);
   }
-  return resize_planes(unit, size, config.to_image, threads);
+  return at_image_size(unit, outputs.frame().image, head_of(outputs, "normals_of").to_image, threads);
 }
 
-DepthEstimator::DepthEstimator(std::shared_ptr<const Model> model, SessionOptions options)
-    : session_(std::move(model), options) {
-  request_.set_maps();
-  check_gives(session_.model(), MapMeaning::depth, "DepthEstimator");
-}
+DepthEstimator::DepthEstimator(std::shared_ptr<const Model> model)
+    : ImageTask(model, depth_request(head_with(model, Output::depth, "DepthEstimator"))) {}
 
-DepthEstimator::DepthEstimator(const std::filesystem::path& path, SessionOptions options,
-                               const ModelOptions& model_options)
-    : DepthEstimator(Model::load(path, model_options), options) {}
+DepthEstimator::DepthEstimator(const std::filesystem::path& path, const ModelOptions& options)
+    : DepthEstimator(Model::load(path, options)) {}
 
 DepthUnit DepthEstimator::unit() const noexcept {
-  return model().dense_config()->depth_unit;
+  return model()->dense_config()->depth_unit;
 }
 
-DepthMap DepthEstimator::estimate(const std::filesystem::path& file) {
-  const Image image = session_.decode(file);
-  return estimate(image);
+DepthMap DepthEstimator::estimate(Session& session, const ImageSource& image) const {
+  Outputs outputs;
+  run(session, image, outputs);
+  return depth_of(outputs[0], session.options().threads);
 }
 
-DepthMap DepthEstimator::estimate(std::span<const std::byte> file) {
-  const Image image = session_.decode(file);
-  return estimate(image);
-}
-
-DepthMap DepthEstimator::estimate(const ImageView& image) {
-  session_.run(image, request_, outputs_);
-  return depth_of(outputs_[0], *model().dense_config(), image.size(), session_.options().threads);
+DepthMap DepthEstimator::estimate(const ImageSource& image) const {
+  Session session(model());
+  return estimate(session, image);
 }
 
 // ------------------------------------------------------------------------------------------------ segments
 
+namespace {
+
+/// The class with the largest score (C, h, w) at each pixel of an image, the lower one of equals.
 Tensor<std::int32_t> classes_of(TensorView<const float> scores, ImageSize size, ImageResize rule,
                                 int threads) {
   VIT_CHECK(scores.rank() == 3 && scores.num_elements() != 0 && size.height != 0 && size.width != 0,
@@ -202,15 +221,35 @@ Tensor<std::int32_t> classes_of(TensorView<const float> scores, ImageSize size, 
   return out;
 }
 
-SegmentMap semantic_segments(const ImageOutputs& outputs, const DenseConfig& config, ImageSize size,
-                             int threads, std::span<const std::string> labels) {
-  const TensorView<const float> scores = outputs.map(MapMeaning::classes);
-  return with_areas(classes_of(scores, size, config.to_image, threads), scores.dim(0),
-                    labels.empty() ? std::span<const std::string>(config.labels) : labels);
+/// The outputs of which segments are made.
+Request segment_request(const DenseConfig& config) {
+  if (config.find(Output::masks) == nullptr) return Output::classes;
+  return {Output::masks, Output::mask_classes};
 }
 
-SegmentMap with_areas(Tensor<std::int32_t> classes, std::size_t num_classes,
-                      std::span<const std::string> labels) {
+const DenseConfig& head_of_segments(const std::shared_ptr<const Model>& model) {
+  const bool has_masks = model != nullptr && model->dense_config() != nullptr &&
+                         model->dense_config()->find(Output::masks) != nullptr;
+  return has_masks ? *model->dense_config() : head_with(model, Output::classes, "Segmenter");
+}
+
+SegmentOptions default_options(const std::shared_ptr<const Model>& model) {
+  head_of_segments(model);  // throws for other models
+  return {.task = Segmenter::default_task(*model)};
+}
+
+}  // namespace
+
+SegmentMap internal::semantic_segments(const ImageOutputs& outputs, std::span<const std::string> labels,
+                                       int threads) {
+  const TensorView<const float> scores = outputs[Output::classes];
+  const DenseConfig& config = head_of(outputs, "segments_of");
+  return with_areas(classes_of(scores, outputs.frame().image, config.to_image, threads), scores.dim(0),
+                    labels);
+}
+
+SegmentMap internal::with_areas(Tensor<std::int32_t> classes, std::size_t num_classes,
+                                std::span<const std::string> labels) {
   SegmentMap out{.map = std::move(classes), .segments = {}};
   std::vector<std::size_t> areas(num_classes);
   for (const std::int32_t index : out.map.flat()) ++areas[static_cast<std::size_t>(index)];
@@ -224,41 +263,31 @@ SegmentMap with_areas(Tensor<std::int32_t> classes, std::size_t num_classes,
   return out;
 }
 
-Segmenter::Segmenter(std::shared_ptr<const Model> model, SessionOptions options)
-    : session_(std::move(model), options) {
-  request_.set_maps();
-  const DenseConfig* const config = this->model().dense_config();
-  if (config == nullptr || config->find(MapMeaning::masks) == nullptr)
-    check_gives(this->model(), MapMeaning::classes, "Segmenter");
-  segments_.task = default_task(this->model());
-}
+Segmenter::Segmenter(std::shared_ptr<const Model> model, SegmentOptions options)
+    : ImageTask(model, segment_request(head_of_segments(model))), options_(std::move(options)) {}
 
-Segmenter::Segmenter(const std::filesystem::path& path, SessionOptions options,
-                     const ModelOptions& model_options)
-    : Segmenter(Model::load(path, model_options), options) {}
+Segmenter::Segmenter(std::shared_ptr<const Model> model)
+    : Segmenter(model, default_options(model)) {}
 
-SegmentMap Segmenter::segment(const std::filesystem::path& file) {
-  const Image image = session_.decode(file);
-  return segment(image);
-}
+Segmenter::Segmenter(const std::filesystem::path& path, const ModelOptions& options)
+    : Segmenter(Model::load(path, options)) {}
 
-SegmentMap Segmenter::segment(std::span<const std::byte> file) {
-  const Image image = session_.decode(file);
-  return segment(image);
-}
-
-SegmentMap Segmenter::segment(const ImageView& image) {
-  session_.run(image, request_, outputs_);
-  return segments_of(outputs_[0], *model().dense_config(),
-                     MaskFrame::of(session_.preprocessor(), image.size()), image.size(), segments_,
-                     session_.options().threads);
-}
-
-SegmentTask default_task(const Model& model) {
+SegmentTask Segmenter::default_task(const Model& model) {
   const DenseConfig* const config = model.dense_config();
-  const bool has_masks = config != nullptr && config->find(MapMeaning::masks) != nullptr;
+  const bool has_masks = config != nullptr && config->find(Output::masks) != nullptr;
   const bool joins_windows = model.has_preprocess_config() && model.preprocess_config().windows;
   return has_masks && !joins_windows ? SegmentTask::panoptic : SegmentTask::semantic;
+}
+
+SegmentMap Segmenter::segment(Session& session, const ImageSource& image) const {
+  Outputs outputs;
+  run(session, image, outputs);
+  return segments_of(outputs[0], options_, session.options().threads);
+}
+
+SegmentMap Segmenter::segment(const ImageSource& image) const {
+  Session session(model());
+  return segment(session, image);
 }
 
 }  // namespace vit

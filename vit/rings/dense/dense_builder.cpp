@@ -266,9 +266,9 @@ class HeadBuilder {
                              c.times_norm_eps, kernels_);
     for (const MapOutput& output : branch.outputs) {
       std::vector<Convolution>& layers = out.outputs.emplace_back();
-      if (output.meaning == MapMeaning::box_vectors) {
+      if (output.meaning == Output::box_vectors) {
         layers.push_back(last_linear(product("vectors")));
-      } else if (output.meaning == MapMeaning::box_terms) {
+      } else if (output.meaning == Output::box_terms) {
         layers.push_back(last_linear(stacked(product("shift"), product("scale"))));
       } else {
         const std::string name = perceptron_name(output.meaning);

@@ -17,9 +17,11 @@ class DenseHead final : public MapHead {
   /// `branches` as those of `config`.
   DenseHead(DenseConfig config, std::vector<std::unique_ptr<const BranchHead>> branches);
 
-  const DenseConfig& config() const noexcept override { return config_; }
+  const std::shared_ptr<const DenseConfig>& config() const noexcept override { return config_; }
   std::span<const std::size_t> taps() const noexcept override { return taps_; }
   std::size_t num_outputs() const noexcept override { return places_.size(); }
+  Output meaning(std::size_t output) const noexcept override { return output_of(output).meaning; }
+  bool needs_branch_of(std::size_t output, const Request& request) const noexcept override;
   Shape output_shape(std::size_t output, GridSize grid) const override;
   std::unique_ptr<MapMemory> make_memory() const override { return std::make_unique<DenseMemory>(); }
   void forward(std::span<const TensorView<const float>> taps, GridSize grid,
@@ -37,8 +39,11 @@ class DenseHead final : public MapHead {
     std::size_t branch = 0;
     std::size_t index = 0;  // of the output in the branch
   };
+  const MapOutput& output_of(std::size_t output) const noexcept {
+    return config_->branches[places_[output].branch].outputs[places_[output].index];
+  }
 
-  DenseConfig config_;
+  std::shared_ptr<const DenseConfig> config_;
   std::vector<std::unique_ptr<const BranchHead>> branches_;
   const MaskHead* masks_ = nullptr;  // the branch of masks, if there is one
   std::vector<std::size_t> taps_;

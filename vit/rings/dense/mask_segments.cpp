@@ -9,6 +9,7 @@
 #include "vit/base/parallel.h"
 #include "vit/dense.h"
 #include "vit/rings/dense/mask_rows.h"
+#include "vit/rings/dense/semantic.h"
 
 namespace vit {
 using namespace internal;
@@ -292,44 +293,37 @@ void check_options(const SegmentOptions& options, std::size_t classes) {
 
 }  // namespace
 
-MaskFrame MaskFrame::of(const Preprocessor& preprocessor, ImageSize image) {
-  const SourceMap map = preprocessor.source_map(image);
-  const auto shown = [](std::size_t size, double step) {
-    return static_cast<std::size_t>(std::nearbyint(static_cast<double>(size) / step));
-  };
-  return {.pixels = preprocessor.output_size(image),
-          .content = {shown(image.height, map.y_step), shown(image.width, map.x_step)}};
-}
-
-SegmentMap segments_of(const ImageOutputs& outputs, const DenseConfig& config, const MaskFrame& frame,
-                       ImageSize image, const SegmentOptions& options, int threads,
-                       std::span<const std::string> labels) {
-  if (config.find(MapMeaning::masks) == nullptr) {
+SegmentMap segments_of(const ImageOutputs& outputs, const SegmentOptions& options, int threads) {
+  const DenseConfig* const config = outputs.head();
+  VIT_CHECK(config != nullptr, kWhere.with(ErrorKind::mismatch),
+            "these are outputs of a model without a dense head");
+  const std::vector<std::string>& labels = options.labels.empty() ? config->labels : options.labels;
+  if (config->find(Output::masks) == nullptr) {
     VIT_CHECK(options.task == SegmentTask::semantic, kWhere.with(ErrorKind::mismatch),
               "the head of this model gives a class for each pixel; instances and panoptic segments need "
               "masks of queries, as EoMT has them");
-    return semantic_segments(outputs, config, image, threads, labels);
+    return semantic_segments(outputs, labels, threads);
   }
-  const TensorView<const float> masks = outputs.map(MapMeaning::masks),
-                                scores = outputs.map(MapMeaning::mask_classes);
-  const std::size_t windows = scores.dim(0), classes = scores.num_columns() - 1;
+  const auto [image, pixels, content] = outputs.frame();
+  const TensorView<const float> scores = outputs[Output::mask_classes];  // (Q, C + 1), or of windows
+  const std::size_t windows = outputs.num_windows(), classes = scores.num_columns() - 1;
+  TensorView<const float> masks = outputs[Output::masks];
+  if (windows > 1) masks = {masks.data(), Shape{windows * masks.dim(1), masks.dim(2), masks.dim(3)}};
   VIT_CHECK(windows == 1 || options.task == SegmentTask::semantic, kWhere.with(ErrorKind::mismatch),
             "instances and panoptic segments need one square of the whole image; this one was computed as ",
             windows, " windows, which the task semantic merges (do_split_image of preprocessor_config.json)");
-  VIT_CHECK(frame.content.height >= 1 && frame.content.height <= frame.pixels.height &&
-                frame.content.width >= 1 && frame.content.width <= frame.pixels.width && image.height >= 1 &&
-                image.width >= 1,
-            kWhere, "an image of ", image.height, " x ", image.width, " that fills ", frame.content.height,
-            " x ", frame.content.width, " of ", frame.pixels.height, " x ", frame.pixels.width, " pixels");
+  VIT_CHECK(content.height >= 1 && content.height <= pixels.height && content.width >= 1 &&
+                content.width <= pixels.width && image.height >= 1 && image.width >= 1,
+            kWhere, "an image of ", image.height, " x ", image.width, " that fills ", content.height, " x ",
+            content.width, " of ", pixels.height, " x ", pixels.width, " pixels");
   check_options(options, classes);
-  if (labels.empty()) labels = config.labels;
   const Tensor<float> probabilities =
-      class_probabilities({scores.data(), Shape{windows * scores.dim(1), scores.num_columns()}});
+      class_probabilities({scores.data(), Shape{scores.num_rows(), scores.num_columns()}});
   if (options.task == SegmentTask::semantic) {
-    const ClassRows rows(masks, probabilities, windows, frame.pixels);
-    return with_areas(best_classes(rows, frame.pixels, image, threads), classes, labels);
+    const ClassRows rows(masks, probabilities, windows, pixels);
+    return with_areas(best_classes(rows, pixels, image, threads), classes, labels);
   }
-  const ImageRows rows(masks, frame.pixels, frame.content, image);
+  const ImageRows rows(masks, pixels, content, image);
   const auto make = options.task == SegmentTask::panoptic ? panoptic : instances;
   return make(rows, probabilities, image, options, threads, labels);
 }

@@ -6,7 +6,9 @@
 #include <limits>
 #include <optional>
 #include <utility>
+#include <variant>
 
+#include "vit/api/source_pixels.h"
 #include "vit/base/check.h"
 #include "vit/image/warp_box.h"
 #include "vit/layers/map.h"
@@ -128,24 +130,21 @@ std::vector<Keypoint> points_of(TensorView<const float> maps) {
   return out;
 }
 
-/// What the head gives. Throws Error for a model without keypoints.
-const MapOutput& heatmaps_of(const Model& model) {
-  const DenseConfig* const config = model.dense_config();
-  const MapOutput* const maps = config != nullptr ? config->find(MapMeaning::heatmaps) : nullptr;
-  VIT_CHECK(maps != nullptr, kWhere, model.report().path.string(), " has no head that gives ",
-            to_string(MapMeaning::heatmaps));
-  return *maps;
+/// The model, whose head must have heat maps.
+std::shared_ptr<const Model> with_heatmaps(std::shared_ptr<const Model> model) {
+  VIT_CHECK(model != nullptr, kWhere.with(ErrorKind::argument), "no model");
+  const DenseConfig* const config = model->dense_config();
+  VIT_CHECK(config != nullptr && config->find(Output::heatmaps) != nullptr, kWhere,
+            model->report().path.string(), " has no head that outputs heat maps of keypoints");
+  return model;
 }
 
 }  // namespace
 
-Box whole_box(ImageSize image) {
-  return {0.0, 0.0, static_cast<double>(image.width), static_cast<double>(image.height)};
-}
-
-std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, const Box& box, ImageSize crop) {
+std::vector<Keypoint> keypoints_of(const ImageOutputs& outputs, const Box& box) {
+  const TensorView<const float> heatmaps = outputs[Output::heatmaps];
   constexpr double kUnit = 200.0;
-  const WidenedBox wide = widened(box, crop, kUnit);
+  const WidenedBox wide = widened(box, outputs.frame().pixels, kUnit);
   std::vector<Keypoint> points = points_of(heatmaps);
   const float width = wide.width * 200.0f, height = wide.height * 200.0f;
   const float x_step = width / static_cast<float>(heatmaps.dim(2) - 1);
@@ -157,7 +156,9 @@ std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, const Box& 
   return points;
 }
 
-std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, ImageSize pixels) {
+std::vector<Keypoint> keypoints_of(const ImageOutputs& outputs) {
+  const TensorView<const float> heatmaps = outputs[Output::heatmaps];
+  const ImageSize pixels = outputs.frame().pixels;
   std::vector<Keypoint> points = points_of(heatmaps);
   const auto step = [](std::size_t from, std::size_t to) {
     return static_cast<float>(to - 1) / static_cast<float>(from - 1);
@@ -169,14 +170,28 @@ std::vector<Keypoint> keypoints_of(TensorView<const float> heatmaps, ImageSize p
   return points;
 }
 
-std::vector<Pose> estimate_poses(Session& session, const ImageView& image, std::span<const Box> boxes,
-                                 BatchOutputs& outputs) {
+PoseEstimator::PoseEstimator(std::shared_ptr<const Model> model)
+    : ImageTask(with_heatmaps(std::move(model)), Output::heatmaps) {}
+
+PoseEstimator::PoseEstimator(const std::filesystem::path& path, const ModelOptions& options)
+    : PoseEstimator(Model::load(path, options)) {}
+
+std::vector<Pose> PoseEstimator::estimate(Session& session, const ImageSource& source,
+                                          std::span<const Box> boxes) const {
   constexpr std::size_t kBoxesAtOnce = 32;
-  const std::size_t num_keypoints = heatmaps_of(session.model()).channels;
+  VIT_CHECK(&session.model() == model().get(), kWhere.with(ErrorKind::argument),
+            "the session and the task were made from different models");
+  if (std::holds_alternative<LoadPixels>(source) && boxes.empty()) {
+    Outputs crop;
+    run(session, source, crop);
+    return {{Box::whole(crop[0].frame().pixels), keypoints_of(crop[0])}};
+  }
+  Image memory;
+  const ImageView image = image_of(session, source, memory);
+  const std::size_t num_keypoints = model()->dense_config()->find(Output::heatmaps)->channels;
   const Preprocessor& preprocessor = session.preprocessor();
-  Request request;
-  request.set_maps();
-  const Box whole = whole_box(image.size());
+  BatchOutputs outputs;
+  const Box whole = Box::whole(image.size());
   if (boxes.empty()) boxes = {&whole, 1};
   std::vector<Pose> poses;
   std::vector<std::size_t> inside;  // boxes with pixels of the image
@@ -190,10 +205,9 @@ std::vector<Pose> estimate_poses(Session& session, const ImageView& image, std::
     std::vector<Tensor<float>> crops;
     for (const std::size_t i : some) crops.push_back(preprocessor.run_box(image, boxes[i]));
     const std::vector<TensorView<const float>> pixels(crops.begin(), crops.end());
-    session.run_pixels(pixels, request, outputs);
+    session.run_pixels(pixels, request(), outputs);
     for (std::size_t i = 0; i < some.size(); ++i)
-      poses[some[i]].keypoints = keypoints_of(outputs[i].map(MapMeaning::heatmaps), boxes[some[i]],
-                                              {crops[i].dim(1), crops[i].dim(2)});
+      poses[some[i]].keypoints = keypoints_of(outputs[i], boxes[some[i]]);
   }
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
   for (Pose& pose : poses) {
@@ -202,27 +216,9 @@ std::vector<Pose> estimate_poses(Session& session, const ImageView& image, std::
   return poses;
 }
 
-PoseEstimator::PoseEstimator(std::shared_ptr<const Model> model, SessionOptions options)
-    : session_(std::move(model), options) {
-  heatmaps_of(session_.model());
-}
-
-PoseEstimator::PoseEstimator(const std::filesystem::path& path, SessionOptions options,
-                             const ModelOptions& model_options)
-    : PoseEstimator(Model::load(path, model_options), options) {}
-
-std::vector<Pose> PoseEstimator::estimate(const std::filesystem::path& file, std::span<const Box> boxes) {
-  const Image image = session_.decode(file);
-  return estimate(image, boxes);
-}
-
-std::vector<Pose> PoseEstimator::estimate(std::span<const std::byte> file, std::span<const Box> boxes) {
-  const Image image = session_.decode(file);
-  return estimate(image, boxes);
-}
-
-std::vector<Pose> PoseEstimator::estimate(const ImageView& image, std::span<const Box> boxes) {
-  return estimate_poses(session_, image, boxes, outputs_);
+std::vector<Pose> PoseEstimator::estimate(const ImageSource& image, std::span<const Box> boxes) const {
+  Session session(model());
+  return estimate(session, image, boxes);
 }
 
 }  // namespace vit

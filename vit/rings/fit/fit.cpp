@@ -244,7 +244,7 @@ ClassifierHead fit_knn(TensorView<const float> features, std::span<const std::ui
   head.vectors = Tensor<float>(features.shape());
   for (std::size_t r = 0; r < set.size(); ++r) {
     std::copy_n(features.row(r), features.num_columns(), head.vectors.view().row(r));
-    normalize({head.vectors.view().row(r), features.num_columns()});
+    normalize_vector({head.vectors.view().row(r), features.num_columns()});
   }
   if (head.num_folds == 0) return head;
   head.cross_validated_top1 = cross_validate(set, head.num_folds, [&](const Division& division) {

@@ -100,7 +100,7 @@ DenseBranch read_branch(const SourceFiles& files, const ModelConfig& backbone, c
     dpt.channels.push_back(size_of(files, text("depth_head.projects.", tap, ".weight").c_str(), 0));
   dpt.features = size_of(files, "depth_head.scratch.layer1_rn.weight", 0);
   dpt.hidden = size_of(files, "depth_head.scratch.output_conv2.0.weight", 0);
-  MapOutput depth{.meaning = MapMeaning::depth, .channels = 1, .finish = MapFinish::relu};
+  MapOutput depth{.meaning = Output::depth, .channels = 1, .finish = MapFinish::relu};
   const std::optional<float> given = files.options.dense.max_depth;
   if (const std::optional<float> largest = given ? given : release.max_depth) {
     depth.finish = MapFinish::sigmoid;
@@ -135,7 +135,7 @@ ParsedModel read(const SourceFiles& files) {
   const bool metric = branch.outputs.front().finish == MapFinish::sigmoid;
   out.dense = DenseReading{.config = {.family = "depth_anything",
                                       .branches = {std::move(branch)},
-                                      .depth_unit = metric ? DepthUnit::metre : DepthUnit::inverse,
+                                      .depth_unit = metric ? DepthUnit::meter : DepthUnit::inverse,
                                       .to_image = by_library             ? ImageResize::bicubic
                                                   : release.version == 1 ? ImageResize::bilinear
                                                                          : ImageResize::bilinear_corners,

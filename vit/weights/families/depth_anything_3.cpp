@@ -102,8 +102,8 @@ ParsedModel read(const SourceFiles& files) {
                              .tap_norm = true,
                              .tap_norm_eps = kFinalNormEps,
                              .layers = std::move(dpt),
-                             .outputs = {{.meaning = MapMeaning::depth, .finish = MapFinish::exponential},
-                                         {.meaning = MapMeaning::sky, .finish = MapFinish::relu}}});
+                             .outputs = {{.meaning = Output::depth, .finish = MapFinish::exponential},
+                                         {.meaning = Output::sky, .finish = MapFinish::relu}}});
   out.dense =
       DenseReading{.config = std::move(config), .tables = {{"", "", kHead}}, .preprocess = preprocess(kEdge)};
   out.ignored.push_back(kUnused);

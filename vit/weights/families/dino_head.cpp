@@ -100,7 +100,7 @@ DenseBranch read_classes(const SourceFiles& files, const ModelConfig& backbone) 
           .tap_norm = true,
           .tap_norm_eps = backbone.encoder.norm.eps,
           .layers = LinearMapConfig{.batch_norm = true},
-          .outputs = {{.meaning = MapMeaning::classes,
+          .outputs = {{.meaning = Output::classes,
                        .channels = size_of(files, "decode_head.conv_seg.weight", 0),
                        .finish = MapFinish::none}}};
 }
@@ -114,7 +114,7 @@ DenseBranch read_bins(const SourceFiles& files, const ModelConfig& backbone) {
                                                                 : last_blocks(taps, backbone.encoder.depth),
           .tap_norm = false,
           .layers = LinearMapConfig{.readout = ClassReadout::concatenated, .enlarged = 4},
-          .outputs = {{.meaning = MapMeaning::depth,
+          .outputs = {{.meaning = Output::depth,
                        .channels = size_of(files, "decode_head.conv_depth.weight", 0),
                        .finish = MapFinish::linear_bins,
                        .offset = 0.1f,
@@ -141,7 +141,7 @@ DenseBranch read_dpt(const SourceFiles& files, const ModelConfig& backbone) {
                                                    : std::vector<std::size_t>(),
           .tap_norm = false,
           .layers = std::move(dpt),
-          .outputs = {{.meaning = MapMeaning::depth,
+          .outputs = {{.meaning = Output::depth,
                        .channels = 1,
                        .finish = MapFinish::relu,
                        .offset = range[0],
@@ -193,7 +193,7 @@ void join_dino_head(const SourceFiles& files, ParsedModel& backbone) {
   backbone.dense = DenseReading{
       .config = {.family = "dinov2_head",
                  .branches = {std::move(branch)},
-                 .depth_unit = DepthUnit::metre,
+                 .depth_unit = DepthUnit::meter,
                  .to_image = ImageResize::bilinear,
                  .pads_pixels = true,
                  .labels = {}},

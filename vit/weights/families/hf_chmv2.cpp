@@ -57,7 +57,7 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
       .tap_norm_eps = backbone.encoder.norm.eps,
       .layers = std::move(dpt),
       .outputs = {
-          {.meaning = MapMeaning::depth,
+          {.meaning = Output::depth,
            .channels = config.find_size("number_output_channels").value_or(256),
            .finish = MapFinish::log_bins,
            .scale = kScale,
@@ -66,7 +66,7 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
            .highest = static_cast<float>(config.find_double("max_depth").value_or(96.0) / double{kScale})}}};
   return {.family = "chmv2",
           .branches = {std::move(branch)},
-          .depth_unit = DepthUnit::metre,
+          .depth_unit = DepthUnit::meter,
           .to_image = ImageResize::bilinear_corners,
           .labels = {}};
 }

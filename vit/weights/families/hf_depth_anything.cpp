@@ -18,7 +18,7 @@ constexpr HeadRow kHead[] = {
 };
 
 MapOutput read_output(const Json& config) {
-  MapOutput out{.meaning = MapMeaning::depth, .channels = 1, .finish = MapFinish::relu};
+  MapOutput out{.meaning = Output::depth, .channels = 1, .finish = MapFinish::relu};
   if (const auto type = config.find("depth_estimation_type"); type) {
     out.finish =
         read_choice<MapFinish>(*type, {{"relative", MapFinish::relu}, {"metric", MapFinish::sigmoid}});
@@ -48,7 +48,7 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
   const bool metric = branch.outputs.front().finish == MapFinish::sigmoid;
   return {.family = "depth_anything",
           .branches = {std::move(branch)},
-          .depth_unit = metric ? DepthUnit::metre : DepthUnit::inverse,
+          .depth_unit = metric ? DepthUnit::meter : DepthUnit::inverse,
           .to_image = ImageResize::bicubic,
           .labels = {}};
 }

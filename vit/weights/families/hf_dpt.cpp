@@ -105,13 +105,13 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
   if (classes) {
     const auto names = find_hf_labels(config);
     const std::size_t count = names ? names->size() : stored_channels(files, "head.head.4.weight", 2);
-    branch.outputs = {{.meaning = MapMeaning::classes, .channels = count, .finish = MapFinish::none}};
+    branch.outputs = {{.meaning = Output::classes, .channels = count, .finish = MapFinish::none}};
     out.labels = read_hf_labels(config, count);
     out.to_image = ImageResize::bilinear;
   } else {
-    branch.outputs = {{.meaning = MapMeaning::depth, .channels = 1, .finish = MapFinish::relu}};
+    branch.outputs = {{.meaning = Output::depth, .channels = 1, .finish = MapFinish::relu}};
     // those on DINOv2 were trained on metres of NYU and KITTI, dpt-large on inverse depth of many sources
-    if (!own) out.depth_unit = DepthUnit::metre;
+    if (!own) out.depth_unit = DepthUnit::meter;
   }
   out.branches.push_back(std::move(branch));
   return out;

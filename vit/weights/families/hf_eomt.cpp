@@ -143,8 +143,8 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
                            // not that of a gated backbone, which is always SiLU
                            .activation = read_hf_activation(config, Activation::gelu)},
       .outputs = {
-          {.meaning = MapMeaning::masks, .channels = backbone.tokens.late.count, .finish = MapFinish::none},
-          {.meaning = MapMeaning::mask_classes, .channels = classes + 1, .finish = MapFinish::none}}};
+          {.meaning = Output::masks, .channels = backbone.tokens.late.count, .finish = MapFinish::none},
+          {.meaning = Output::mask_classes, .channels = classes + 1, .finish = MapFinish::none}}};
   return {.family = "eomt",
           .branches = {std::move(branch)},
           .to_image = ImageResize::bilinear,

@@ -94,12 +94,12 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
                           .times_class_token = true,
                           .times_norm_eps = backbone.encoder.norm.eps,
                           .from_patch = true},
-      .outputs = {{.meaning = MapMeaning::boxes, .channels = 4, .finish = MapFinish::none},
-                  {.meaning = MapMeaning::box_vectors, .channels = width, .finish = MapFinish::none},
-                  {.meaning = MapMeaning::box_terms, .channels = 2, .finish = MapFinish::none}}};
+      .outputs = {{.meaning = Output::boxes, .channels = 4, .finish = MapFinish::none},
+                  {.meaning = Output::box_vectors, .channels = width, .finish = MapFinish::none},
+                  {.meaning = Output::box_terms, .channels = 2, .finish = MapFinish::none}}};
   const bool second = is_second(files);
   if (second)
-    branch.outputs.push_back({.meaning = MapMeaning::objectness, .channels = 1, .finish = MapFinish::none});
+    branch.outputs.push_back({.meaning = Output::objectness, .channels = 1, .finish = MapFinish::none});
   DenseConfig out{.family = backbone.family, .branches = {std::move(branch)}, .labels = {}};
   out.boxes_of_square = second;
   out.box_threshold = 0.1f;

@@ -30,7 +30,7 @@ constexpr HeadRow kClasses[] = {{"output.0.last.*", "segmentation_head.*"}};
 
 MapOutput depth_output(const Json& config) {
   const auto lowest = static_cast<float>(config.find_double("min_depth").value_or(0.001));
-  return {.meaning = MapMeaning::depth,
+  return {.meaning = Output::depth,
           .channels = config.find_size("num_depth_bins").value_or(256),
           .finish = MapFinish::linear_bins,
           .offset = lowest,
@@ -54,7 +54,7 @@ DenseBranch branch_of(const char* name, const Json& config, const ModelConfig& b
   dpt.residual_bias = false;
   dpt.fusion_size = FusionSize::doubled;
   dpt.extra_channels = dpt.features;
-  dpt.extra_relu = output.meaning == MapMeaning::depth;
+  dpt.extra_relu = output.meaning == Output::depth;
   if (const auto activation = config.find("depth_decoder_activation"); activation && dpt.extra_relu)
     static_cast<void>(read_choice<bool>(*activation, {{"relu", true}}));
   dpt.layers = HeadLayersKind::linear;
@@ -75,16 +75,15 @@ ParsedModel read(const SourceFiles& files) {
   const std::size_t classes = names ? names->size() : 2;
   DenseConfig head{.family = "tipsv2_dpt",
                    .branches = {},
-                   .depth_unit = DepthUnit::metre,
+                   .depth_unit = DepthUnit::meter,
                    .to_image = ImageResize::bilinear,
                    .labels = read_hf_labels(config, classes)};
   head.branches.push_back(branch_of("depth", config, out.config, depth_output(config)));
-  head.branches.push_back(
-      branch_of("normals", config, out.config,
-                {.meaning = MapMeaning::normals, .channels = 3, .finish = MapFinish::none}));
+  head.branches.push_back(branch_of("normals", config, out.config,
+                                    {.meaning = Output::normals, .channels = 3, .finish = MapFinish::none}));
   head.branches.push_back(
       branch_of("segmentation", config, out.config,
-                {.meaning = MapMeaning::classes, .channels = classes, .finish = MapFinish::none}));
+                {.meaning = Output::classes, .channels = classes, .finish = MapFinish::none}));
   std::vector<HeadTable> tables;
   for (const auto& [branch, source, last] :
        {std::tuple("depth.", "depth_head.", std::span<const HeadRow>(kDepth)),

@@ -122,7 +122,7 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
       .tap_norm = true,
       .tap_norm_eps = backbone.encoder.norm.eps,
       .layers = heatmaps,
-      .outputs = {{.meaning = MapMeaning::heatmaps, .channels = keypoints, .finish = MapFinish::none}}};
+      .outputs = {{.meaning = Output::heatmaps, .channels = keypoints, .finish = MapFinish::none}}};
   return {.family = "vitpose", .branches = {std::move(branch)}, .labels = read_hf_labels(config, keypoints)};
 }
 

@@ -78,8 +78,8 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
       .tap_norm = true,
       .tap_norm_eps = backbone.encoder.norm.eps,
       .layers = BoxConfig{},
-      .outputs = {{.meaning = MapMeaning::boxes, .channels = 4, .finish = MapFinish::none},
-                  {.meaning = MapMeaning::box_classes, .channels = classes, .finish = MapFinish::none}}};
+      .outputs = {{.meaning = Output::boxes, .channels = 4, .finish = MapFinish::none},
+                  {.meaning = Output::box_classes, .channels = classes, .finish = MapFinish::none}}};
   return {.family = "yolos",
           .branches = {std::move(branch)},
           .labels = read_hf_labels(*files.config, classes - 1)};

@@ -227,12 +227,12 @@ class Fitting : public ImageWork {
   }
 
   std::optional<Request> load(ImageRun& run) override {
-    const Model& model = *run.load();
-    const InputSize& size = options_.common.session.input_size;
-    const int threads = options_.common.session.threads;
-    if (existing_) check_same_bank(options_, library_options(options_, model), *existing_);
-    builder_ = existing_ ? AnomalyBuilder::resume(model, size, *std::exchange(existing_, {}), threads)
-                         : AnomalyBuilder(model, size, library_options(options_, model));
+    const Session session(run.load(), options_.common.session);
+    const AnomalyOptions options = library_options(options_, run.model());
+    if (existing_) check_same_bank(options_, options, *existing_);
+    builder_ = existing_ ? AnomalyBuilder::resume(session, *std::exchange(existing_, {}),
+                                                  options_.common.session.threads)
+                         : AnomalyBuilder(session, options);
     if (options_.rotations) rotations_.emplace(run, options_.common);
     return builder_->request();
   }
@@ -256,9 +256,9 @@ class Fitting : public ImageWork {
           "", text("the crop leaves out up to ", percent(unseen_),
                    " of an image, where no defect is found; the default, --size native, keeps all of it"));
     release_interrupts();  // nothing is lost until the bank is written
-    AnomalyModel bank = builder_->build();
-    bank.set_source(RunFacts{.model = run_model(options_.common, run.model(), {}), .others = {}}.json());
-    if (options_.threshold) bank.set_threshold(static_cast<float>(*options_.threshold));
+    const RunFacts facts{.model = run_model(options_.common, run.model(), {}), .others = {}};
+    AnomalyModel bank = builder_->build().with_source(facts.json());
+    if (options_.threshold) bank = std::move(bank).with_threshold(static_cast<float>(*options_.threshold));
     hold_interrupts();
     bank.save(options_.output);
     if (!bank.threshold())

@@ -10,7 +10,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
-#include "apps/vit/rings/dense/dense_run.h"
+#include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 #include "vit/dense.h"
@@ -52,52 +52,6 @@ struct DepthOptions {
   double focal = kFocal;
 };
 
-std::vector<NamedArray> arrays_of(const DepthOptions& options, const DenseRun& run,
-                                  const StreamedImage& image, const DepthMap& map) {
-  const bool raw = options.run.raw;
-  const ImageOutputs& outputs = *image.outputs;
-  std::vector<NamedArray> arrays;
-  arrays.push_back(NamedArray::of("depth", raw ? outputs.depth() : TensorView<const float>(map.depth)));
-  if (run.config().find(MapMeaning::normals) != nullptr) {
-    const TensorView<const float> normals = outputs.map(MapMeaning::normals);
-    const Tensor<float> at_image =
-        raw ? Tensor<float>() : normals_of(outputs, run.config(), image.size, run.threads());
-    arrays.push_back(NamedArray::of("normals", raw ? normals : TensorView<const float>(at_image)));
-  }
-  if (raw && run.config().find(MapMeaning::classes) != nullptr)
-    arrays.push_back(NamedArray::of("logits", outputs.map(MapMeaning::classes)));
-  return arrays;
-}
-
-void write_files(const DepthOptions& options, const DenseRun& run, const StreamedImage& image,
-                 const Input& input, const DepthMap& map, const ColorMap& colors) {
-  const auto path = [&](std::string_view word) { return run.path_of(image.index, word); };
-  if (run.writes("png16")) {
-    const bool metric = map.unit == DepthUnit::metre;
-    write_gray_png(
-        path("png16"),
-        metric ? to_millimetres(map.depth) : to_full_range(map.depth, map.lowest, map.highest, 65535.0), 16);
-  }
-  if (run.writes("color")) write_png(path("color"), colored(map.depth, map.lowest, map.highest, colors));
-  if (run.writes("npy")) write_npy(path("npy"), map.depth);
-  if (run.writes("pfm")) write_pfm(path("pfm"), map.depth);
-  if (run.writes("ply")) {  // preprocessed pixels have no colors
-    const Image picture = input.pixels != nullptr ? Image(1, 1) : run.picture_of(input, image.size);
-    write_ply(path("ply"), map.depth, picture, options.focal);
-  }
-}
-
-/// The image with its depths next to it.
-void add_to_page(DenseRun& run, const StreamedImage& image, const Input& input, const DepthMap& map,
-                 const ColorMap& colors) {
-  PageItem item = named_item(input.name);
-  item.note =
-      text(image.size.width, " x ", image.size.height, "; ", to_string(map.unit), " ", map.lowest, " to ",
-           map.highest, map.unit == DepthUnit::inverse ? ", large is near" : ", large is far");
-  const Image depths = colored(map.depth, map.lowest, map.highest, colors);
-  run.add_to_page(input, std::move(item), side_by_side(run.picture_of(input, image.size), depths));
-}
-
 std::string line_of(const std::string& file, const DepthMap& map, bool json) {
   if (!json)
     return text(printable(file), "  ", to_string(map.unit), "  ", map.lowest, " to ", map.highest, "\n");
@@ -110,34 +64,104 @@ std::string line_of(const std::string& file, const DepthMap& map, bool json) {
   return out + "}\n";
 }
 
-int depth(const DepthOptions& options) {
-  std::optional<ColorMap> chosen;
-  if (!options.colormap.empty()) chosen = color_map(options.colormap);
-  DenseRun run({.name = "depth",
-                .options = options.run,
-                .formats = kDepthFormats,
-                .fallback = {"png16"},
-                .needed = MapMeaning::depth});
-  ColorMap colors{};
-  const auto prepare = [&] {
-    const DepthUnit unit = run.config().depth_unit;
-    if (run.writes("ply") && unit != DepthUnit::metre)
-      fail_usage("--format ply needs depths in metres, and this model gives ", to_string(unit), " depth");
-    colors = chosen ? *chosen : color_map(unit == DepthUnit::inverse ? "Spectral_r" : "Spectral");
-    run.note("colormap", options.colormap);
-    run.note("focal", text(options.focal));
-    return true;
-  };
-  const bool json = options.run.has_word("json");
-  return run.run(prepare, [&](const StreamedImage& image, const Input& input) -> DenseRun::Line {
-    const DepthMap map = depth_of(*image.outputs, run.config(), image.size, run.threads());
-    if (!are_finite(map.depth.flat())) return {"", "the depth is not finite; damaged pixels or weights?"};
-    if (run.writes_arrays()) run.add_arrays(image.index, arrays_of(options, run, image, map));
-    write_files(options, run, image, input, map, colors);
-    if (run.has_page()) add_to_page(run, image, input, map, colors);
-    return {line_of(input.name, map, json), ""};
-  });
-}
+class DepthWork : public ImageWork {
+ public:
+  explicit DepthWork(const DepthOptions& options)
+      : options_(options), outputs_("depth", options.run, kDepthFormats, {"png16"}) {
+    if (!options.colormap.empty()) colors_ = color_map(options.colormap);
+  }
+
+  int run() { return outputs_.run(*this); }
+
+ private:
+  std::optional<Request> load(ImageRun& run) override {
+    const DepthEstimator estimator(outputs_.load(run, Output::depth));
+    const DenseConfig& config = *run.model().dense_config();
+    if (outputs_.writes("ply") && estimator.unit() != DepthUnit::meter)
+      fail_usage("--format ply needs depths in metres, and this model gives ", to_string(estimator.unit()),
+                 " depth");
+    if (!colors_) colors_ = color_map(estimator.unit() == DepthUnit::inverse ? "Spectral_r" : "Spectral");
+    outputs_.note("colormap", options_.colormap);
+    outputs_.note("focal", text(options_.focal));
+    outputs_.open(run);
+    Request request = estimator.request();
+    if (outputs_.writes_arrays()) {
+      has_normals_ = config.find(Output::normals) != nullptr;
+      has_logits_ = options_.run.raw && config.find(Output::classes) != nullptr;
+      if (has_normals_) request.add(Output::normals);
+      if (has_logits_) request.add(Output::classes);
+    }
+    return request;
+  }
+
+  std::string add(ImageRun& run, const StreamedImage& image) override {
+    std::string defect;
+    const std::string failure = failure_of([&] {
+      const Input& input = run.inputs()[image.index];
+      const DepthMap map = depth_of(*image.outputs, outputs_.threads());
+      if (!are_finite(map.depth.flat())) defect = "the depth is not finite; damaged pixels or weights?";
+      if (!defect.empty()) return;
+      if (outputs_.writes_arrays()) outputs_.add_arrays(run, image.index, arrays_of(*image.outputs, map));
+      write_files(run, image, map);
+      if (outputs_.has_page()) add_to_page(run, image, map);
+      MapOutputs::print(run, line_of(input.name, map, options_.run.has_word("json")));
+    });
+    return failure + defect;
+  }
+
+  int finish(ImageRun& run) override { return outputs_.finish(run); }
+
+  std::vector<NamedArray> arrays_of(const ImageOutputs& outputs, const DepthMap& map) const {
+    const bool raw = options_.run.raw;
+    std::vector<NamedArray> arrays;
+    arrays.push_back(
+        NamedArray::of("depth", raw ? outputs[Output::depth] : TensorView<const float>(map.depth)));
+    if (has_normals_) {
+      const Tensor<float> at_image = raw ? Tensor<float>() : normals_of(outputs, outputs_.threads());
+      arrays.push_back(
+          NamedArray::of("normals", raw ? outputs[Output::normals] : TensorView<const float>(at_image)));
+    }
+    if (has_logits_) arrays.push_back(NamedArray::of("logits", outputs[Output::classes]));
+    return arrays;
+  }
+
+  void write_files(const ImageRun& run, const StreamedImage& image, const DepthMap& map) const {
+    const auto path = [&](std::string_view word) { return outputs_.path_of(image.index, word); };
+    if (outputs_.writes("png16")) {
+      const bool metric = map.unit == DepthUnit::meter;
+      write_gray_png(
+          path("png16"),
+          metric ? to_millimetres(map.depth) : to_full_range(map.depth, map.lowest, map.highest, 65535.0),
+          16);
+    }
+    if (outputs_.writes("color"))
+      write_png(path("color"), colored(map.depth, map.lowest, map.highest, *colors_));
+    if (outputs_.writes("npy")) write_npy(path("npy"), map.depth);
+    if (outputs_.writes("pfm")) write_pfm(path("pfm"), map.depth);
+    if (outputs_.writes("ply")) {  // preprocessed pixels have no colors
+      const Input& input = run.inputs()[image.index];
+      const Image picture = input.pixels != nullptr ? Image(1, 1) : picture_of(run, input, image.size);
+      write_ply(path("ply"), map.depth, picture, options_.focal);
+    }
+  }
+
+  /// The image with its depths next to it.
+  void add_to_page(const ImageRun& run, const StreamedImage& image, const DepthMap& map) {
+    const Input& input = run.inputs()[image.index];
+    PageItem item = named_item(input.name);
+    item.note =
+        text(image.size.width, " x ", image.size.height, "; ", to_string(map.unit), " ", map.lowest, " to ",
+             map.highest, map.unit == DepthUnit::inverse ? ", large is near" : ", large is far");
+    const Image depths = colored(map.depth, map.lowest, map.highest, *colors_);
+    outputs_.add_to_page(run, input, std::move(item),
+                         side_by_side(picture_of(run, input, image.size), depths));
+  }
+
+  const DepthOptions& options_;
+  MapOutputs outputs_;
+  std::optional<ColorMap> colors_;
+  bool has_normals_ = false, has_logits_ = false;  // arrays that are written
+};
 
 }  // namespace
 
@@ -158,7 +182,7 @@ Command depth_command() {
                    .target = parsed_target(
                        options->focal, [](const std::string& value) { return parse_real(value, 1e-3, 1e9); },
                        "470.4")}},
-      .run = [options] { return depth(*options); }};
+      .run = [options] { return DepthWork(*options).run(); }};
   add_dense_run_options(command.options, options->run, kDepthFormats, kDepthFormatHelp);
   return command;
 }

@@ -14,8 +14,8 @@
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
-#include "apps/vit/rings/dense/dense_run.h"
 #include "apps/vit/rings/dense/draw_shapes.h"
+#include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
@@ -115,30 +115,31 @@ std::vector<NamedArray> arrays_of(std::span<const Detection> found) {
   return {std::move(boxes), std::move(scores), std::move(classes)};
 }
 
-std::vector<NamedArray> raw_arrays_of(const ImageOutputs& outputs, const DenseConfig& config,
-                                      const BoxClasses& classes, int threads) {
+std::vector<NamedArray> raw_arrays_of(const ImageOutputs& outputs, const Detector& detector, int threads) {
   std::vector<NamedArray> arrays;
-  arrays.push_back(NamedArray::of("boxes", outputs.map(MapMeaning::boxes)[0]));
-  const Tensor<float> logits = classes.logits(outputs, threads);
+  arrays.push_back(NamedArray::of("boxes", outputs[Output::boxes]));
+  const Tensor<float> logits = detector.logits(outputs, threads);
   arrays.push_back(NamedArray::of("logits", logits.view()));
-  if (config.find(MapMeaning::objectness) != nullptr) {
-    arrays.push_back(NamedArray::of("objectness", outputs.map(MapMeaning::objectness)[0]));
+  if (detector.request().has(Output::objectness)) {
+    arrays.push_back(NamedArray::of("objectness", outputs[Output::objectness]));
     arrays.back().shape.pop_back();
   }
   return arrays;
 }
 
-/// Targets of detection: texts, or the classes of the model. Nothing after an interrupt.
-std::optional<BoxClasses> load_box_classes(const DetectOptions& options, const Model& model) {
-  const bool takes_texts = model.dense_config()->find(MapMeaning::box_vectors) != nullptr;
+/// Boxes of texts, or of the classes of the model. Nothing after an interrupt.
+std::optional<Detector> load_detector(const DetectOptions& options,
+                                      const std::shared_ptr<const Model>& known) {
+  const Model& model = *known;
+  const bool takes_texts = model.dense_config()->find(Output::box_vectors) != nullptr;
   const CommonOptions& common = options.run.common;
   if (!takes_texts) {
     if (options.texts.are_given() || options.templates.are_given())
       fail_usage("--classes: this model has classes of its own; words are for OWL-ViT and OWLv2");
     ModelConfig classes;  // as labels know them
-    classes.head.num_classes = model.dense_config()->find(MapMeaning::box_classes)->channels - 1;
+    classes.head.num_classes = model.dense_config()->find(Output::box_classes)->channels - 1;
     classes.head.labels = model.dense_config()->labels;
-    return BoxClasses(model, Labels(classes, options.labels).names());
+    return Detector(known, Labels(classes, options.labels).names());
   }
   if (!options.texts.are_given())
     fail_usage("this model finds what words say; name them with --classes or --classes-file");
@@ -147,7 +148,7 @@ std::optional<BoxClasses> load_box_classes(const DetectOptions& options, const M
     if (options.templates.are_given())
       fail_usage("--template: the vectors of ", options.texts.file.string(),
                  " are ready, templates came before");
-    return BoxClasses(model, load_class_vectors(options.texts.file));
+    return Detector::of_texts(known, load_class_vectors(options.texts.file));
   }
   std::vector<std::string> names = read_class_names(options.texts),
                            templates = read_templates(options.templates);
@@ -155,74 +156,75 @@ std::optional<BoxClasses> load_box_classes(const DetectOptions& options, const M
   TextEncoder encoder(load_text_tower(common), {.threads = common.session.threads});
   std::optional<ClassVectors> vectors = encode_classes(encoder, std::move(names), templates, common);
   if (!vectors) return std::nullopt;
-  return BoxClasses(model, std::move(*vectors));
+  return Detector::of_texts(known, std::move(*vectors));
 }
 
-/// The state of a run.
-class DetectRun {
+class DetectWork : public ImageWork {
  public:
-  explicit DetectRun(const DetectOptions& options)
+  explicit DetectWork(const DetectOptions& options)
       : options_(options),
-        run_({.name = "detect",
-              .options = options.run,
-              .formats = kDetectFormats,
-              .fallback = {"color"},
-              .needed = MapMeaning::boxes,
-              .reads = {options.labels, options.texts.file, options.templates.file}}),
+        outputs_("detect", options.run, kDetectFormats, {"color"}),
         json_(options.run.has_word("json") || options.run.writes_arrays()) {}
 
-  int run() {
-    return run_.run([&] { return prepare(); },
-                    [&](const StreamedImage& image, const Input& input) { return add(image, input); });
-  }
+  int run() { return outputs_.run(*this, {options_.labels, options_.texts.file, options_.templates.file}); }
 
  private:
-  bool prepare() {
-    classes_ = load_box_classes(options_, run_.model());
-    if (!classes_) return false;
-    run_.note("threshold", text(options_.threshold.value_or(classes_->threshold())));
+  std::optional<Request> load(ImageRun& run) override {
+    detector_ = load_detector(options_, outputs_.load(run, Output::boxes));
+    if (!detector_) return std::nullopt;
+    outputs_.note("threshold", text(options_.threshold.value_or(detector_->threshold())));
     std::string labels;
-    for (const std::string& label : classes_->labels()) labels += label + "\n";
-    run_.note("classes", labels);
-    return true;
+    for (const std::string& label : detector_->labels()) labels += label + "\n";
+    outputs_.note("classes", labels);
+    outputs_.open(run);
+    return detector_->request();
   }
 
-  DenseRun::Line add(const StreamedImage& image, const Input& input) {
-    for (const MapMeaning meaning : {MapMeaning::boxes, MapMeaning::box_classes, MapMeaning::box_vectors}) {
-      if (run_.config().find(meaning) != nullptr && !are_finite(image.outputs->map(meaning).flat()))
-        return {"", "the boxes are not finite; damaged pixels or weights?"};
+  std::string add(ImageRun& run, const StreamedImage& image) override {
+    for (const Output output : {Output::boxes, Output::box_classes, Output::box_vectors}) {
+      if (detector_->request().has(output) && !are_finite((*image.outputs)[output].flat()))
+        return "the boxes are not finite; damaged pixels or weights?";
     }
-    const std::vector<Detection> found =
-        classes_->detect(*image.outputs, image.size, options_.threshold, run_.threads());
-    if (run_.writes_arrays())
-      run_.add_arrays(image.index, options_.run.raw ? raw_arrays_of(*image.outputs, run_.config(), *classes_,
-                                                                    run_.threads())
-                                                    : arrays_of(found));
-    if (run_.writes("coco")) write_text(run_.path_of(image.index, "coco"), coco_of(input.name, found));
-    if (run_.writes("color") || run_.has_page()) draw(image, input, found);
-    return {line_of(input.name, found, json_), ""};
+    return failure_of([&] {
+      write(run, image, detector_->detect(*image.outputs, options_.threshold, outputs_.threads()));
+    });
   }
 
-  void draw(const StreamedImage& image, const Input& input, std::span<const Detection> found) {
-    Image picture = run_.picture_of(input, image.size);
+  int finish(ImageRun& run) override { return outputs_.finish(run); }
+
+  void write(ImageRun& run, const StreamedImage& image, std::span<const Detection> found) {
+    const Input& input = run.inputs()[image.index];
+    if (outputs_.writes_arrays())
+      outputs_.add_arrays(run, image.index,
+                          options_.run.raw ? raw_arrays_of(*image.outputs, *detector_, outputs_.threads())
+                                           : arrays_of(found));
+    if (outputs_.writes("coco"))
+      write_text(outputs_.path_of(image.index, "coco"), coco_of(input.name, found));
+    if (outputs_.writes("color") || outputs_.has_page()) draw(run, image, found);
+    MapOutputs::print(run, line_of(input.name, found, json_));
+  }
+
+  void draw(const ImageRun& run, const StreamedImage& image, std::span<const Detection> found) {
+    const Input& input = run.inputs()[image.index];
+    Image picture = picture_of(run, input, image.size);
     for (const Detection& d : found) draw_frame(picture, d.box, voc_color(d.index + 1));
     for (const Detection& d : found) {
       char score[16];
       std::snprintf(score, sizeof score, " %.2f", static_cast<double>(d.score));
       draw_name(picture, d.box, d.label + score, voc_color(d.index + 1));
     }
-    if (run_.writes("color")) write_png(run_.path_of(image.index, "color"), picture);
-    if (!run_.has_page()) return;
+    if (outputs_.writes("color")) write_png(outputs_.path_of(image.index, "color"), picture);
+    if (!outputs_.has_page()) return;
     PageItem item = named_item(input.name);
     item.note = text(image.size.width, " x ", image.size.height);
     for (const Detection& d : found) item.labels.push_back({.name = d.label, .score = d.score});
-    run_.add_to_page(input, std::move(item), picture);
+    outputs_.add_to_page(run, input, std::move(item), picture);
   }
 
   const DetectOptions& options_;
-  DenseRun run_;
+  MapOutputs outputs_;
   bool json_;
-  std::optional<BoxClasses> classes_;
+  std::optional<Detector> detector_;
 };
 
 }  // namespace
@@ -250,7 +252,7 @@ Command detect_command() {
             .target = parsed_target(
                 options->threshold,
                 [](const std::string& value) { return static_cast<float>(parse_real(value, 0.0, 1.0)); })}},
-      .run = [options] { return DetectRun(*options).run(); }};
+      .run = [options] { return DetectWork(*options).run(); }};
   add_template_options(command.options, options->templates);
   add_dense_run_options(command.options, options->run, kDetectFormats, kDetectFormatHelp);
   return command;

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr double kMillimetres = 1000.0;
 
 DepthAlignment alignment_of(AlignChoice choice, DepthUnit unit) {
-  if (choice == AlignChoice::none || (choice == AlignChoice::automatic && unit == DepthUnit::metre))
+  if (choice == AlignChoice::none || (choice == AlignChoice::automatic && unit == DepthUnit::meter))
     return DepthAlignment::none;
   if (choice == AlignChoice::median) {
     if (unit == DepthUnit::inverse)
@@ -44,19 +44,17 @@ class DepthComparison : public MapComparison {
  public:
   DepthComparison(const MapEvaluation& evaluation, const DenseConfig& config, int threads)
       : evaluation_(evaluation),
-        config_(config),
         threads_(threads),
         alignment_(alignment_of(evaluation.align, config.depth_unit)) {}
 
-  void add(const StreamedImage& image, const fs::path& name, const Preprocessor&) override {
+  void add(const StreamedImage& image, const fs::path& name) override {
     constexpr const char* kEndings[] = {".npy", ".png", ".pfm", "_depth.png", "_depth.npy"};
     const fs::path path = find_truth_map(evaluation_.truth, name, kEndings);
     const Tensor<float> truth = read_depth_map(path, evaluation_.truth_scale.value_or(kMillimetres));
     check_map_size(truth.shape(), image.size, path);
     const auto [low, high] =
         evaluation_.limits.value_or(std::array<float, 2>{1e-3f, std::numeric_limits<float>::max()});
-    const auto found = measure_depth(depth_of(*image.outputs, config_, image.size, threads_).depth, truth,
-                                     alignment_, low, high);
+    const auto found = measure_depth(depth_of(*image.outputs, threads_).depth, truth, alignment_, low, high);
     VIT_CHECK(found, kMapMismatch, path.string(), ": no pixel has a depth between ", low, " and ", high);
     sum_.abs_rel += found->abs_rel;
     sum_.delta1 += found->delta1;
@@ -85,7 +83,6 @@ class DepthComparison : public MapComparison {
 
  private:
   const MapEvaluation& evaluation_;
-  const DenseConfig& config_;
   const int threads_;
   const DepthAlignment alignment_;
   DepthMeasures sum_;
@@ -96,7 +93,7 @@ class DepthComparison : public MapComparison {
 std::unique_ptr<MapComparison> compare_depth(const MapEvaluation& evaluation, const Model& model,
                                              int threads) {
   const DenseConfig* const config = model.dense_config();
-  VIT_CHECK(config != nullptr && config->find(MapMeaning::depth) != nullptr, kMapMismatch,
+  VIT_CHECK(config != nullptr && config->find(Output::depth) != nullptr, kMapMismatch,
             model.report().path.string(), " has no head that gives depth");
   return std::make_unique<DepthComparison>(evaluation, *config, threads);
 }

@@ -47,14 +47,12 @@ class MapRun : public ImageWork {
     names_ = result_names(run.inputs());
     const auto compare = options_.task == MapTask::depth ? compare_depth : compare_segments;
     comparison_ = compare(options_, *run.load(), evaluation_.common.session.threads);
-    Request request;
-    request.set_maps();
-    return request;
+    return run.model().dense_config()->request();
   }
 
-  std::string add(ImageRun& run, const StreamedImage& image) override {
+  std::string add(ImageRun&, const StreamedImage& image) override {
     return failure_of([&] {
-      comparison_->add(image, names_[image.index], run.preprocessor());
+      comparison_->add(image, names_[image.index]);
       ++num_images_;
     });
   }

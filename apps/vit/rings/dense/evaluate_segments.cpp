@@ -21,8 +21,8 @@ constexpr std::size_t kNoClass = 255;
 
 /// Classes of a model: with masks the last of `mask_classes` is none.
 std::size_t num_classes_of(const DenseConfig& config) {
-  return config.find(MapMeaning::masks) != nullptr ? config.find(MapMeaning::mask_classes)->channels - 1
-                                                   : config.find(MapMeaning::classes)->channels;
+  return config.find(Output::masks) != nullptr ? config.find(Output::mask_classes)->channels - 1
+                                               : config.find(Output::classes)->channels;
 }
 
 /// What is compared of a class, for those that have it.
@@ -55,9 +55,8 @@ class ClassComparison : public MapComparison {
   ClassComparison(const MapEvaluation& evaluation, const DenseConfig& config, int threads)
       : evaluation_(evaluation), config_(config), threads_(threads), scores_(num_classes_of(config)) {}
 
-  void add(const StreamedImage& image, const fs::path& name, const Preprocessor& preprocessor) override {
-    const MaskFrame frame = MaskFrame::of(preprocessor, image.size);
-    const SegmentMap found = segments_of(*image.outputs, config_, frame, image.size, {}, threads_);
+  void add(const StreamedImage& image, const fs::path& name) override {
+    const SegmentMap found = segments_of(*image.outputs, {}, threads_);
     constexpr const char* kEndings[] = {".png"};
     const fs::path path = find_truth_map(evaluation_.truth, name, kEndings);
     Tensor<std::int32_t> truth = read_class_map(path);
@@ -105,11 +104,10 @@ class PanopticComparison : public MapComparison {
         truth_(evaluation.truth, config.labels),
         scores_(num_classes_of(config)) {}
 
-  void add(const StreamedImage& image, const fs::path& name, const Preprocessor& preprocessor) override {
+  void add(const StreamedImage& image, const fs::path& name) override {
     SegmentOptions options;
     options.task = SegmentTask::panoptic;
-    const MaskFrame frame = MaskFrame::of(preprocessor, image.size);
-    const SegmentMap found = segments_of(*image.outputs, config_, frame, image.size, options, threads_);
+    const SegmentMap found = segments_of(*image.outputs, options, threads_);
     std::vector<PanopticSegment> segments;
     for (const Segment& segment : found.segments)
       segments.push_back({.id = segment.id, .index = segment.index});
@@ -147,7 +145,7 @@ std::unique_ptr<MapComparison> compare_segments(const MapEvaluation& evaluation,
                                                 int threads) {
   const DenseConfig* const config = model.dense_config();
   VIT_CHECK(config != nullptr &&
-                (config->find(MapMeaning::masks) != nullptr || config->find(MapMeaning::classes) != nullptr),
+                (config->find(Output::masks) != nullptr || config->find(Output::classes) != nullptr),
             kMapMismatch, model.report().path.string(), " has no head that gives classes");
   if (evaluation.truth.extension() == ".json")
     return std::make_unique<PanopticComparison>(evaluation, *config, threads);

@@ -41,8 +41,7 @@ class MapComparison {
 
   /// Compares the maps of an image with its truth, which has this name. Throws Error if that is missing
   /// or unusable, and the image does not count.
-  virtual void add(const StreamedImage& image, const std::filesystem::path& name,
-                   const Preprocessor& preprocessor) = 0;
+  virtual void add(const StreamedImage& image, const std::filesystem::path& name) = 0;
   /// The measures of all images that were added, `num_images` > 0.
   virtual JsonValue result(std::size_t num_images) const = 0;
   /// A result for people to read.

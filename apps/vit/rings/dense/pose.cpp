@@ -22,8 +22,8 @@
 #include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/boxes_file.h"
-#include "apps/vit/rings/dense/dense_run.h"
 #include "apps/vit/rings/dense/draw_shapes.h"
+#include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/image/warp_box.h"
 #include "vit/pose.h"
@@ -184,52 +184,47 @@ std::vector<NamedArray> arrays_of(const ImagePoses& found, std::size_t num_keypo
   return {std::move(points), std::move(boxes)};
 }
 
-class PoseRun {
+class PoseWork : public ImageWork {
  public:
-  explicit PoseRun(const PoseOptions& options)
-      : options_(options),
-        run_({.name = "pose",
-              .options = options.run,
-              .formats = kPoseFormats,
-              .fallback = {"color"},
-              .needed = MapMeaning::heatmaps,
-              .reads = {options.boxes}}) {
+  explicit PoseWork(const PoseOptions& options)
+      : options_(options), outputs_("pose", options.run, kPoseFormats, {"color"}) {
     if (!options.labels.empty() && options.boxes.empty()) fail_usage("--label requires --boxes");
   }
 
-  int run() {
-    return run_.run_by([&] { return prepare(); }, [&](ImageRun& images) { run_crops(images); });
-  }
+  int run() { return outputs_.run(*this, {options_.boxes}); }
 
  private:
-  bool prepare() {
-    num_keypoints_ = run_.config().find(MapMeaning::heatmaps)->channels;
+  std::optional<Request> load(ImageRun& run) override {
+    const PoseEstimator estimator(outputs_.load(run, Output::heatmaps));
+    labels_ = estimator.labels();
+    num_keypoints_ = estimator.model()->dense_config()->find(Output::heatmaps)->channels;
     if (!options_.boxes.empty()) boxes_.emplace(BoxesFile::read(options_.boxes, options_.labels));
-    run_.note("boxes", options_.boxes.string());
+    outputs_.note("boxes", options_.boxes.string());
     std::string labels;
     for (const std::string& label : options_.labels) labels += label + "\n";
-    run_.note("labels", labels);
-    return true;
+    outputs_.note("labels", labels);
+    outputs_.open(run);
+    return estimator.request();
   }
 
-  void run_crops(ImageRun& images) {
-    list_crops();
+  void run_inputs(ImageRun& run, const Request& request) override {
+    list_crops(run);
     DecodeOptions decoding;
-    if (images.model().has_preprocess_config()) decoding = images.preprocessor().decode_options();
-    shared_ = std::make_unique<SharedImages>(run_.inputs(), decoding);
-    Session session(images.load(), options_.run.common.session);
-    Request request;
-    request.set_maps();
-    const auto take = [&](const StreamedImage& crop) { add(images, crop); };
-    for_each_image(session, crops_.size(), [&](std::size_t i) { return source(images, i); }, request, take,
-                   {.is_cancelled = interrupted});
-    if (!interrupted()) report_until(images, run_.inputs().size());
+    if (run.model().has_preprocess_config()) decoding = run.preprocessor().decode_options();
+    shared_ = std::make_unique<SharedImages>(run.inputs(), decoding);
+    Session session(run.load(), options_.run.common.session);
+    for_each_image(
+        session, crops_.size(), [&](std::size_t i) { return source(run, i); }, request,
+        [&](const StreamedImage& crop) { add_crop(run, crop); }, {.is_cancelled = interrupted});
+    if (!interrupted()) report_until(run, run.inputs().size());
   }
 
-  void list_crops() {
-    counts_.assign(run_.inputs().size(), 0);
-    for (std::size_t i = 0; i < run_.inputs().size(); ++i) {
-      const Input& input = run_.inputs()[i];
+  int finish(ImageRun& run) override { return outputs_.finish(run); }
+
+  void list_crops(const ImageRun& run) {
+    counts_.assign(run.inputs().size(), 0);
+    for (std::size_t i = 0; i < run.inputs().size(); ++i) {
+      const Input& input = run.inputs()[i];
       if (!boxes_) {
         crops_.push_back({i});
       } else if (input.pixels != nullptr) {
@@ -243,22 +238,22 @@ class PoseRun {
     for (const Crop& crop : crops_) ++counts_[crop.input];
   }
 
-  ImageSource source(ImageRun& images, std::size_t index) {
+  ImageSource source(const ImageRun& run, std::size_t index) {
     const Crop crop = crops_[index];
-    const Input& input = run_.inputs()[crop.input];
+    const Input& input = run.inputs()[crop.input];
     if (input.pixels) return LoadPixels([&input] { return input.pixels->load(input.pixels_index); });
-    return LoadPixels([this, &images, crop] {
+    return LoadPixels([this, &run, crop] {
       const std::shared_ptr<const Image> image = shared_->get(crop.input);
-      const Box box = crop.box.value_or(whole_box(image->size()));
-      return images.preprocessor().run_box(*image, box);
+      const Box box = crop.box.value_or(Box::whole(image->size()));
+      return run.preprocessor().run_box(*image, box);
     });
   }
 
   /// The results of a crop; those of its image are complete with the last.
-  void add(ImageRun& images, const StreamedImage& result) {
+  void add_crop(ImageRun& run, const StreamedImage& result) {
     const Crop& crop = crops_[result.index];
-    report_until(images, crop.input);
-    const bool prepared = run_.inputs()[crop.input].pixels != nullptr;
+    report_until(run, crop.input);
+    const bool prepared = run.inputs()[crop.input].pixels != nullptr;
     const ImageSize size = crop.box ? shared_->size(crop.input) : ImageSize{};
     if (size.width != 0 && internal::is_outside(*crop.box, size)) {
       current_.poses.push_back({*crop.box, {}});
@@ -267,19 +262,19 @@ class PoseRun {
     } else if (!result.outputs) {
       if (current_.failure.empty()) current_.failure = result.failure;
     } else {
-      const TensorView<const float> maps = result.outputs->map(MapMeaning::heatmaps);
+      const TensorView<const float> maps = (*result.outputs)[Output::heatmaps];
       if (!are_finite(maps.flat())) {
         current_.failure = "the heat maps are not finite; damaged pixels or weights?";
       } else if (prepared) {
-        current_.poses.push_back({whole_box(result.size), keypoints_of(maps, result.size)});
+        current_.poses.push_back({Box::whole(result.size), keypoints_of(*result.outputs)});
         current_.size = result.size;
       } else {
-        const Box box = crop.box.value_or(whole_box(shared_->size(crop.input)));
-        current_.poses.push_back({box, keypoints_of(maps, box, result.size)});
+        const Box box = crop.box.value_or(Box::whole(shared_->size(crop.input)));
+        current_.poses.push_back({box, keypoints_of(*result.outputs, box)});
       }
       add_heatmaps(maps);
     }
-    if (++handed_out_ == counts_[crop.input]) report_until(images, crop.input + 1);
+    if (++handed_out_ == counts_[crop.input]) report_until(run, crop.input + 1);
   }
 
   void add_heatmaps(TensorView<const float> maps) {
@@ -300,15 +295,15 @@ class PoseRun {
   }
 
   /// Writes the inputs below `end` that are not written yet; of all but the first no crop was computed.
-  void report_until(ImageRun& images, std::size_t end) {
+  void report_until(ImageRun& run, std::size_t end) {
     for (; next_ < end; ++next_) {
       if (const auto known = failures_.find(next_); known != failures_.end())
         current_.failure = known->second;
-      if (current_.failure.empty()) current_.failure = failure_of([&] { write(images); });
+      if (current_.failure.empty()) current_.failure = failure_of([&] { write(run); });
       if (current_.failure.empty()) {
-        images.progress().add_done(1);
+        run.progress().add_done(1);
       } else {
-        images.progress().add_failed(run_.inputs()[next_].name, current_.failure);
+        run.progress().add_failed(run.inputs()[next_].name, current_.failure);
       }
       shared_->drop(next_);
       current_ = {};
@@ -316,21 +311,21 @@ class PoseRun {
     }
   }
 
-  void write(ImageRun& images) {
-    const Input& input = run_.inputs()[next_];
-    if (run_.writes_arrays()) {
+  void write(ImageRun& run) {
+    const Input& input = run.inputs()[next_];
+    if (outputs_.writes_arrays()) {
       std::vector<NamedArray> arrays = arrays_of(current_, num_keypoints_);
       if (options_.run.raw) {
         arrays.clear();
         if (!current_.heatmaps.shape.empty()) arrays.push_back(std::move(current_.heatmaps));
       }
-      run_.add_arrays(next_, arrays);
+      outputs_.add_arrays(run, next_, arrays);
     }
-    if (run_.writes("color") || run_.has_page()) draw(input);
-    const bool json = options_.run.has_word("json") || run_.writes_arrays();
-    images.progress().clear();
+    if (outputs_.writes("color") || outputs_.has_page()) draw(run, input);
+    const bool json = options_.run.has_word("json") || outputs_.writes_arrays();
+    run.progress().clear();
     for (const std::string& note : current_.notes) print_failure(input.name, note);
-    print_result(line_of(input.name, current_.poses, run_.config().labels, json));
+    MapOutputs::print(run, line_of(input.name, current_.poses, labels_, json));
   }
 
   /// A copy of the image; black for preprocessed pixels.
@@ -343,21 +338,22 @@ class PoseRun {
   }
 
   /// The image with its frames, lines and dots.
-  void draw(const Input& input) {
+  void draw(const ImageRun& run, const Input& input) {
     Image picture = picture_of(input);
     for (std::size_t i = 0; i < current_.poses.size(); ++i) {
       if (boxes_) draw_frame(picture, current_.poses[i].box, voc_color(i + 1));
-      draw_keypoints(picture, current_.poses[i], run_.config().labels, voc_color(i + 1));
+      draw_keypoints(picture, current_.poses[i], labels_, voc_color(i + 1));
     }
-    if (run_.writes("color")) write_png(run_.path_of(next_, "color"), picture);
-    if (!run_.has_page()) return;
+    if (outputs_.writes("color")) write_png(outputs_.path_of(next_, "color"), picture);
+    if (!outputs_.has_page()) return;
     PageItem item = named_item(input.name);
     item.note = text(picture.width(), " x ", picture.height(), "; ", count_of(current_.poses.size(), "pose"));
-    run_.add_to_page(input, std::move(item), picture);
+    outputs_.add_to_page(run, input, std::move(item), picture);
   }
 
   const PoseOptions& options_;
-  DenseRun run_;
+  MapOutputs outputs_;
+  std::span<const std::string> labels_;  // of the model
   std::size_t num_keypoints_ = 0;
   std::optional<BoxesFile> boxes_;
   std::vector<Crop> crops_;
@@ -385,7 +381,7 @@ Command pose_command() {
                                .help = "Boxes of this label only, repeatable",
                                .target = list_target(options->labels, not_empty),
                                .occurs = Occurs::repeated}},
-                  .run = [options] { return PoseRun(*options).run(); }};
+                  .run = [options] { return PoseWork(*options).run(); }};
   add_dense_run_options(command.options, options->run, kPoseFormats, kPoseFormatHelp);
   return command;
 }

@@ -16,7 +16,7 @@
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/coco_files.h"
-#include "apps/vit/rings/dense/dense_run.h"
+#include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 #include "vit/dense.h"
@@ -92,7 +92,7 @@ SegmentTask task_of(TaskChoice choice, const Model& model) {
     case TaskChoice::instance: return SegmentTask::instance;
     case TaskChoice::panoptic: return SegmentTask::panoptic;
   }
-  return default_task(model);
+  return Segmenter::default_task(model);
 }
 
 std::vector<std::string> split_words(const std::string& list) {
@@ -136,12 +136,6 @@ SegmentOptions options_of(const SegmentCommand& command, const Model& model,
   return out;
 }
 
-MaskFrame frame_of(const DenseRun& run, const Input& input, ImageSize size) {
-  // pixels that were prepared are the image
-  if (input.pixels != nullptr) return {.pixels = size, .content = size};
-  return MaskFrame::of(run.preprocessor(), size);
-}
-
 std::vector<Color> palette_of(PaletteChoice choice, std::size_t num_classes) {
   std::vector<Color> colors = class_colors(num_classes);
   if (choice == PaletteChoice::automatic) return colors;
@@ -170,9 +164,8 @@ void write_index_png(const std::filesystem::path& path, TensorView<const std::in
   write_palette_png(path, indices, colors);
 }
 
-void write_coco(const DenseRun& run, std::size_t index, const Input& input, const SegmentMap& map,
+void write_coco(const std::filesystem::path& path, const Input& input, const SegmentMap& map,
                 SegmentTask task) {
-  const std::filesystem::path path = run.path_of(index, "coco");
   const std::string name = path.stem().string();
   if (task != SegmentTask::panoptic) return write_text(path, coco_results(map, name, input.name));
   const std::string picture = name + kPanopticEnding;
@@ -180,23 +173,16 @@ void write_coco(const DenseRun& run, std::size_t index, const Input& input, cons
   write_text(path, coco_panoptic(map, name, picture));
 }
 
-std::vector<NamedArray> arrays_of(const StreamedImage& image, const DenseConfig& config,
-                                  const SegmentMap& map, bool raw) {
+std::vector<NamedArray> arrays_of(const ImageOutputs& outputs, const SegmentMap& map, bool raw) {
   std::vector<NamedArray> arrays;
   if (!raw) {
     arrays.push_back(NamedArray::of("segmentation", TensorView<const std::int32_t>(map.map)));
-  } else if (config.find(MapMeaning::masks) == nullptr) {
-    arrays.push_back(NamedArray::of("logits", image.outputs->map(MapMeaning::classes)));
+  } else if (outputs.head()->find(Output::masks) == nullptr) {
+    arrays.push_back(NamedArray::of("logits", outputs[Output::classes]));
   } else {
-    const TensorView<const float> masks = image.outputs->map(MapMeaning::masks),
-                                  scores = image.outputs->map(MapMeaning::mask_classes);
+    const TensorView<const float> masks = outputs[Output::masks], scores = outputs[Output::mask_classes];
     arrays.push_back(NamedArray::of("mask_logits", masks));
     arrays.push_back(NamedArray::of("class_logits", scores));
-    if (scores.dim(0) == 1) {
-      arrays.back().shape = {scores.dim(1), scores.dim(2)};
-    } else {  // a window of the image each
-      arrays.front().shape = {scores.dim(0), scores.dim(1), masks.dim(1), masks.dim(2)};
-    }
   }
   return arrays;
 }
@@ -232,66 +218,68 @@ std::string line_of(const std::string& file, const SegmentMap& map, SegmentTask 
   return out + "]}\n";
 }
 
-/// The state of a run.
-class Segmentation {
+class SegmentWork : public ImageWork {
  public:
-  explicit Segmentation(const SegmentCommand& options)
+  explicit SegmentWork(const SegmentCommand& options)
       : options_(options),
-        run_({.name = "segment",
-              .options = options.run,
-              .formats = kSegmentFormats,
-              .fallback = {"png", "color"},
-              .needed = MapMeaning::classes,
-              .reads = {options.labels}}),
+        outputs_("segment", options.run, kSegmentFormats, {"png", "color"}),
         json_(options.run.has_word("json") || options.run.writes_arrays()) {}
 
-  int run() {
-    return run_.run([&] { return prepare(); },
-                    [&](const StreamedImage& image, const Input& input) { return add(image, input); });
-  }
+  int run() { return outputs_.run(*this, {options_.labels}); }
 
  private:
-  bool prepare() {
-    const DenseConfig& config = run_.config();
-    const MapOutput* const of_pixels = config.find(MapMeaning::classes);
-    meaning_ = of_pixels != nullptr ? MapMeaning::classes : MapMeaning::masks;
+  std::optional<Request> load(ImageRun& run) override {
+    const std::shared_ptr<const Model>& model = outputs_.load(run, Output::classes);
+    const DenseConfig& config = *model->dense_config();
+    const MapOutput* const of_pixels = config.find(Output::classes);
+    scores_ = of_pixels != nullptr ? Output::classes : Output::masks;
     ModelConfig classes;  // as labels know them
     classes.head.num_classes =
-        of_pixels != nullptr ? of_pixels->channels : config.find(MapMeaning::mask_classes)->channels - 1;
+        of_pixels != nullptr ? of_pixels->channels : config.find(Output::mask_classes)->channels - 1;
     classes.head.labels = config.labels;
-    labels_ = Labels(classes, options_.labels).names();
-    segments_ = options_of(options_, run_.model(), labels_, classes.head.num_classes);
+    const std::vector<std::string> labels = Labels(classes, options_.labels).names();
+    segments_ = options_of(options_, *model, labels, classes.head.num_classes);
+    segments_.labels = labels;
     palette_ = palette_of(options_.palette, classes.head.num_classes);
-    run_.note("task", task_name(segments_.task));
-    run_.note("thresholds", text(segments_.threshold, ",", segments_.mask_threshold, ",", segments_.overlap));
+    outputs_.note("task", task_name(segments_.task));
+    outputs_.note("thresholds",
+                  text(segments_.threshold, ",", segments_.mask_threshold, ",", segments_.overlap));
     std::string stuff;
     for (const std::size_t index : segments_.stuff) stuff += text(stuff.empty() ? "" : ",", index);
-    run_.note("stuff", stuff);
-    run_.note("palette", text(static_cast<int>(options_.palette)));
-    return true;
+    outputs_.note("stuff", stuff);
+    outputs_.note("palette", text(static_cast<int>(options_.palette)));
+    outputs_.open(run);
+    return Segmenter(model, segments_).request();
   }
 
-  DenseRun::Line add(const StreamedImage& image, const Input& input) {
-    if (!are_finite(image.outputs->map(meaning_).flat()))
-      return {"", "the scores are not finite; damaged pixels or weights?"};
-    const SegmentMap map = segments_of(*image.outputs, run_.config(), frame_of(run_, input, image.size),
-                                       image.size, segments_, run_.threads(), labels_);
-    if (run_.writes_arrays())
-      run_.add_arrays(image.index, arrays_of(image, run_.config(), map, options_.run.raw));
+  std::string add(ImageRun& run, const StreamedImage& image) override {
+    if (!are_finite((*image.outputs)[scores_].flat()))
+      return "the scores are not finite; damaged pixels or weights?";
+    return failure_of([&] { write(run, image, segments_of(*image.outputs, segments_, outputs_.threads())); });
+  }
+
+  int finish(ImageRun& run) override { return outputs_.finish(run); }
+
+  void write(ImageRun& run, const StreamedImage& image, const SegmentMap& map) {
+    const Input& input = run.inputs()[image.index];
+    if (outputs_.writes_arrays())
+      outputs_.add_arrays(run, image.index, arrays_of(*image.outputs, map, options_.run.raw));
     const bool semantic = segments_.task == SegmentTask::semantic;
     const std::vector<Color> of_ids = segment_colors(semantic ? 0 : map.segments.size());
     const std::span<const Color> colors = semantic ? palette_ : of_ids;
-    if (run_.writes("png")) write_index_png(run_.path_of(image.index, "png"), map.map, colors, !semantic);
-    if (run_.writes("color")) write_png(run_.path_of(image.index, "color"), colored_ids(map.map, colors));
-    if (run_.writes("coco")) write_coco(run_, image.index, input, map, segments_.task);
-    if (run_.has_page()) add_to_page(image, input, map, colors);
-    return {line_of(input.name, map, segments_.task, json_), ""};
+    const auto path = [&](std::string_view word) { return outputs_.path_of(image.index, word); };
+    if (outputs_.writes("png")) write_index_png(path("png"), map.map, colors, !semantic);
+    if (outputs_.writes("color")) write_png(path("color"), colored_ids(map.map, colors));
+    if (outputs_.writes("coco")) write_coco(path("coco"), input, map, segments_.task);
+    if (outputs_.has_page()) add_to_page(run, image, map, colors);
+    MapOutputs::print(run, line_of(input.name, map, segments_.task, json_));
   }
 
   /// The image with its segments over it next to it; their scores, or the parts of the image that classes
   /// have, the largest first.
-  void add_to_page(const StreamedImage& image, const Input& input, const SegmentMap& map,
+  void add_to_page(const ImageRun& run, const StreamedImage& image, const SegmentMap& map,
                    std::span<const Color> colors) {
+    const Input& input = run.inputs()[image.index];
     PageItem item = named_item(input.name);
     item.note =
         text(image.size.width, " x ", image.size.height, "; ", count_of(map.segments.size(), "segment"));
@@ -299,15 +287,15 @@ class Segmentation {
     for (const Segment& segment : map.segments)
       item.labels.push_back({.name = segment.label,
                              .score = segment.score.value_or(static_cast<float>(segment.area) / pixels)});
-    const Image picture = run_.picture_of(input, image.size);
-    run_.add_to_page(input, std::move(item), side_by_side(picture, colored_ids(map.map, colors, &picture)));
+    const Image picture = picture_of(run, input, image.size);
+    outputs_.add_to_page(run, input, std::move(item),
+                         side_by_side(picture, colored_ids(map.map, colors, &picture)));
   }
 
   const SegmentCommand& options_;
-  DenseRun run_;
+  MapOutputs outputs_;
   bool json_;
-  MapMeaning meaning_ = MapMeaning::classes;
-  std::vector<std::string> labels_;
+  Output scores_ = Output::classes;
   SegmentOptions segments_;
   std::vector<Color> palette_;  // of classes
 };
@@ -351,7 +339,7 @@ Command segment_command() {
                    .help = "Colors of classes: ade20k or voc; auto: ade20k for 150 classes, else voc",
                    .target = choice_target(options->palette, kPalettes)},
                   labels_option(options->labels)},
-      .run = [options] { return Segmentation(*options).run(); }};
+      .run = [options] { return SegmentWork(*options).run(); }};
   add_dense_run_options(command.options, options->run, kSegmentFormats, kSegmentFormatHelp);
   return command;
 }

@@ -217,7 +217,7 @@ class Fitting : public ImageWork {
   InputList take_list() { return std::move(images_.list); }
 
   std::optional<Request> load(ImageRun& run) override {
-    vector_ = parse_vector_feature(options_.features, run.load()->config());
+    vector_ = parse_vector_feature(options_.features, *run.load());
     check_labels(options_.folder, images_.labels);
     return vector_;
   }

@@ -175,7 +175,7 @@ PageSection page_section(const Group& group, std::size_t number) {
 Collection read_collection(IndexContents contents) {
   Collection out{.files = {}, .numbers = contents.vectors.read_all()};
   for (std::size_t i = 0; i < contents.files.size(); ++i)
-    normalize({out.numbers.view().row(i), out.numbers.dim(1)});
+    normalize_vector({out.numbers.view().row(i), out.numbers.dim(1)});
   out.files = std::move(contents.files);
   return out;
 }
@@ -210,7 +210,7 @@ class Duplicates : public IndexWork {
 
   std::optional<Request> load(ImageRun& run) override {
     const ModelConfig& config = run.load()->config();
-    feature_.emplace(options_.features, config);
+    feature_.emplace(options_.features, run.model());
     // of all inputs; memory that no vector is written to is not taken
     collection_.numbers = Tensor<float>(Shape{run.inputs().size(), feature_->dim(config)});
     return feature_->output;

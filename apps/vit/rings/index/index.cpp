@@ -153,7 +153,7 @@ class Indexing : public IndexWork {
   explicit Indexing(const IndexOptions& options) : options_(options) {}
 
   std::optional<Request> load(ImageRun& run) override {
-    feature_.emplace(options_.features, run.load()->config());
+    feature_.emplace(options_.features, *run.load());
     facts_ = {.model = index_model(options_.common, run.model(), *feature_), .type = options_.type};
     if (!plain_type(options_.type)) VectorIndex::check_type(options_.type, facts_.model.dim);
     check_preprocessing(run.inputs(), run.model());

@@ -15,14 +15,14 @@
 #include "vit/config/output_table.h"
 
 namespace vit::app {
-VectorFeature::VectorFeature(const std::string& features, const ModelConfig& config)
-    : output(parse_vector_feature(features, config)) {}
+VectorFeature::VectorFeature(const std::string& features, const Model& model)
+    : output(parse_vector_feature(features, model)) {}
 
 std::vector<float> VectorFeature::vector(const ImageOutputs& outputs) const {
   const std::span<const float> numbers = outputs[output].flat();
   std::vector<float> out(numbers.begin(), numbers.end());
   VIT_CHECK(are_finite(out), "embed", "the features are not finite; damaged pixels or weights?");
-  normalize(out);
+  normalize_vector(out);
   VIT_CHECK(std::ranges::any_of(out, [](float x) { return x != 0; }), "embed",
             "the features are all zero: no direction to compare");
   return out;

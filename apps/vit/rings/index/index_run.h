@@ -17,7 +17,7 @@ namespace vit::app {
 /// The output that `features` ("" for the default) and the options select. Throws UsageError unless it is one
 /// vector for each image.
 struct VectorFeature {
-  VectorFeature(const std::string& features, const ModelConfig& config);
+  VectorFeature(const std::string& features, const Model& model);
 
   /// The vector of an image, normalized. Throws Error if it is not finite or zero.
   std::vector<float> vector(const ImageOutputs& outputs) const;

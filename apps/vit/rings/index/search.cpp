@@ -110,7 +110,7 @@ Query mean_of(std::span<const Query> queries) {
     mean.names.push_back(query.names.front());
     for (std::size_t i = 0; i < query.vector.size(); ++i) mean.vector[i] += query.vector[i];
   }
-  normalize(mean.vector);
+  normalize_vector(mean.vector);
   return mean;
 }
 
@@ -192,14 +192,14 @@ class Search : public IndexWork {
     for (std::size_t i = 0; i < vectors.names.size(); ++i) {
       const float* const row = vectors.view().row(i);
       queries_.push_back({{vectors.names[i]}, {row, row + vectors.width}});
-      normalize(queries_.back().vector);
+      normalize_vector(queries_.back().vector);
     }
     answer();
   }
 
   /// Throws Error unless the index was made with this model and this feature.
   void check_model(const Model& model, const std::string& features) {
-    feature_.emplace(features, model.config());
+    feature_.emplace(features, model);
     contents_.facts.model.check_same(index_model(options_.common, model, *feature_),
                                      options_.folder.string());
   }

@@ -24,6 +24,7 @@
 #include "apps/vit/rings/serve/work/served_model.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/checkpoint.h"
 #include "vit/io/source_file.h"
 
 namespace vit::app {
@@ -102,7 +103,7 @@ std::vector<std::optional<Preprocessor>> preprocessors_of(std::span<const Served
   for (const ServedModel& model : models) {
     const CommonOptions& common = model.common();
     const std::optional<PreprocessConfig> config =
-        find_preprocess_config(common.model, common.model_options, common.session.input_size);
+        Checkpoint(common.model, common.model_options).preprocess_config(common.session.input_size);
     out.push_back(config ? std::optional<Preprocessor>(*config) : std::nullopt);
   }
   return out;

@@ -31,12 +31,12 @@ void Show::add_picture(const Input& input, std::vector<std::string> caption, Ima
 
 void Show::draw_depth() {
   const DenseConfig* const config = run_.model().dense_config();
-  VIT_CHECK(config != nullptr && config->find(MapMeaning::depth) != nullptr, "show",
+  VIT_CHECK(config != nullptr && config->find(Output::depth) != nullptr, "show",
             run_.model().report().path.string(), " has no head that gives depth");
   const ColorMap colors = color_map(config->depth_unit == DepthUnit::inverse ? "Spectral_r" : "Spectral");
   for_each([&](const Input& input) {
     const SeenImage seen = see_maps(input);
-    const DepthMap map = depth_of(outputs_[0], *config, seen.source.size(), options_.common.session.threads);
+    const DepthMap map = depth_of(outputs_[0], options_.common.session.threads);
     VIT_CHECK(are_finite(map.depth.flat()), "show", "the depth is not finite; damaged pixels or weights?");
     numbers_.add(array_name("depth"), {map.depth.dim(0), map.depth.dim(1)}, map.depth.flat());
     files_.push_back(input.name);
@@ -55,20 +55,17 @@ void Show::draw_segments() {
   const Model& model = run_.model();
   const DenseConfig* const config = model.dense_config();
   VIT_CHECK(config != nullptr &&
-                (config->find(MapMeaning::masks) != nullptr || config->find(MapMeaning::classes) != nullptr),
+                (config->find(Output::masks) != nullptr || config->find(Output::classes) != nullptr),
             "show", model.report().path.string(), " has no head that gives classes or masks");
-  const SegmentOptions options{.task = default_task(model)};
+  const SegmentOptions options{.task = Segmenter::default_task(model)};
   const bool semantic = options.task == SegmentTask::semantic;
-  const MapOutput* const of_pixels = config->find(MapMeaning::classes);
+  const MapOutput* const of_pixels = config->find(Output::classes);
   const std::vector<Color> of_classes = class_colors(
-      of_pixels != nullptr ? of_pixels->channels : config->find(MapMeaning::mask_classes)->channels - 1);
+      of_pixels != nullptr ? of_pixels->channels : config->find(Output::mask_classes)->channels - 1);
   for_each([&](const Input& input) {
     const SeenImage seen = see_maps(input);
     const ImageSize size = seen.source.size();
-    const MaskFrame frame = input.pixels != nullptr ? MaskFrame{.pixels = size, .content = size}
-                                                    : MaskFrame::of(run_.preprocessor(), size);
-    const SegmentMap map =
-        segments_of(outputs_[0], *config, frame, size, options, options_.common.session.threads);
+    const SegmentMap map = segments_of(outputs_[0], options, options_.common.session.threads);
     std::vector<float> ids(map.map.flat().begin(), map.map.flat().end());
     numbers_.add(array_name("segmentation"), {size.height, size.width}, ids);
     files_.push_back(input.name);
@@ -80,8 +77,7 @@ void Show::draw_segments() {
 }
 
 SeenImage Show::see_maps(const Input& input) {
-  Request request;
-  request.set_maps();
+  const Request request = run_.model().dense_config()->request();
   return run_.run(
       input, [&](const PatchLayout&) { return request; }, outputs_);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/apps/program.h"
+#include "vit/checkpoint.h"
 #include "vit/classifier.h"
 #include "vit/fit.h"
 #include "vit/io/json.h"
@@ -81,7 +82,7 @@ TEST_CASE("apps: a head belongs to its model") {
   CHECK(other.exit_code == 1);
   CHECK(other.num_errors() == 1);
   CHECK(contains(other.err, load_head(folder / "head.safetensors").fingerprint));
-  CHECK(contains(other.err, describe_checkpoint(golden_model("timm-vit")).report.fingerprint));
+  CHECK(contains(other.err, Checkpoint(golden_model("timm-vit")).describe().report.fingerprint));
   const RunResult no_head = run_vit(
       with_model("classify", {"--classifier", golden_model("timm-vit") + "/model.safetensors", "x.jpg"}));
   CHECK(no_head.exit_code == 1);

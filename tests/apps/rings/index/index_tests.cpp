@@ -92,7 +92,8 @@ struct Vectors {
     const NpyArray pooled = read_npz(folder / "e.npz").at("pooled");
     width = pooled.shape[1];
     numbers = pooled.floats();
-    for (std::size_t i = 0; i < pooled.shape[0]; ++i) normalize(std::span(numbers).subspan(i * width, width));
+    for (std::size_t i = 0; i < pooled.shape[0]; ++i)
+      normalize_vector(std::span(numbers).subspan(i * width, width));
   }
   std::span<const float> row(std::size_t i) const { return std::span(numbers).subspan(i * width, width); }
   std::size_t count() const { return numbers.size() / width; }

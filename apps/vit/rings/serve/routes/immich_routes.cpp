@@ -44,7 +44,7 @@ HttpResponse clip_response(const Work& work, const std::string& others) {
   const WorkItem& item = work.items.front();
   if (!item.failure.empty()) throw ApiError(item.kind == ErrorKind::io ? 503 : 400, item.failure);
   std::vector<float> vector = item.values;
-  normalize(vector);
+  normalize_vector(vector);
   HttpResponse out;
   JsonWriter json(out.body);
   json.begin_object().member("clip", json_vector(vector));

@@ -52,7 +52,7 @@ VectorFormat read_format(const Json& body, const ModelFacts& facts) {
 
 void write_vector(JsonWriter& json, std::vector<float> values, const VectorFormat& format) {
   if (format.dimensions != 0) values.resize(format.dimensions);
-  if (format.is_normalized) normalize(values);
+  if (format.is_normalized) normalize_vector(values);
   if (!format.is_base64) {
     json.json(json_vector(values));
     return;
@@ -124,7 +124,7 @@ HttpResponse classes_response(const Work& work, const ClassFormat& format) {
   for (std::size_t i = 0; i < work.items.size(); ++i) {
     json.begin_object().member("index", i).key("labels").begin_array();
     for (const Prediction& prediction :
-         top_predictions(work.items[i].values, format.top, format.names, format.activation)) {
+         ClassSelection(format.top).of(work.items[i].values, format.names, format.activation)) {
       json.begin_object()
           .member("label", prediction.label)
           .member("score", prediction.probability)

@@ -28,7 +28,7 @@ std::string ImageIndex::file(std::size_t number) const {
 
 std::vector<ImageIndex::Match> ImageIndex::nearest(std::span<const float> vector, std::size_t top) const {
   std::vector<float> query(vector.begin(), vector.end());
-  normalize(query);
+  normalize_vector(query);
   std::vector<Match> out;
   const std::array<std::span<const float>, 1> queries{query};
   const std::vector<std::vector<Hit>> found = parts_->search.search(queries, top, 1);

@@ -9,6 +9,7 @@
 #include "apps/vit/options/record.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/checkpoint.h"
 #include "vit/io/json.h"
 #include "vit/text/clean.h"
 #include "vit/text/unicode.h"
@@ -24,7 +25,8 @@ constexpr std::size_t kKeptClassifiers = 16;
 ImageAndText load_towers(const CommonOptions& common, std::string& no_texts) {
   const fs::path path = model_path(common);
   const TextOptions options = text_options(common);
-  const std::optional<TextDescription> found = describe_text_tower(path, options);
+  const std::optional<TextDescription> found =
+      Checkpoint(path, {.architecture = options.architecture}).describe_text(options);
   no_texts = !found ? "this model has no text tower" : found->tokenizer_missing;
   if (no_texts.empty()) return ImageAndText::load(path, common.model_options, options);
   return {.image = Model::load(path, common.model_options), .text = nullptr};

@@ -1,10 +1,9 @@
-// One run of depth, segment, detect or pose by the run of all commands (run_images.h): what their options
-// share, the frames of videos, and where their results go: arrays of all images in one file, or files of each
-// image in a folder, and a page of pictures.
+// Results of depth, segment, detect and pose: arrays of all images in one file, or files of each image in a
+// folder, and a page of images. The four commands are ImageWorks (run_images.h) with a MapOutputs each.
 #pragma once
 
 #include <filesystem>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,7 +19,7 @@
 #include "apps/vit/outputs/run_facts.h"
 #include "apps/vit/rings/dense/dense_options.h"
 #include "apps/vit/run/run_images.h"
-#include "vit/dense_config.h"
+#include "vit/outputs.h"
 
 namespace vit::app {
 
@@ -71,84 +70,62 @@ struct DenseRunOptions {
 void add_dense_run_options(std::vector<Option>& list, DenseRunOptions& options,
                            std::span<const MapFormat> formats, const char* format_help);
 
-/// A command of maps: what it needs and what it can write.
-struct DenseJob {
-  const char* name;
-  const DenseRunOptions& options;
-  std::span<const MapFormat> formats;
-  std::vector<std::string_view> fallback;      // the words where --format names no files
-  MapMeaning needed;                           // classes: masks will do, too
-  std::vector<std::filesystem::path> reads{};  // besides inputs and model
-};
-
-class DenseRun : private ImageWork {
+class MapOutputs {
  public:
-  /// Throws UsageError for options that contradict each other.
-  explicit DenseRun(DenseJob job);
+  /// `formats` of `command`, of which those named by `fallback` are written if --format names none. Throws
+  /// UsageError for options that contradict each other.
+  MapOutputs(const char* command, const DenseRunOptions& options, std::span<const MapFormat> formats,
+             std::vector<std::string_view> fallback);
 
-  /// Prepares a command once the model is loaded, before anything is written; false ends the run as after an
-  /// interrupt.
-  using Prepare = std::function<bool()>;
-  /// What became of an image that was computed: its line, or why it is of no use.
-  struct Line {
-    std::string text;
-    std::string failure;
-  };
-  using Consume = std::function<Line(const StreamedImage& image, const Input& input)>;
-  /// Runs all images and prints their lines; an Error of `consume` is the failure of its image. Returns the
-  /// exit code. Throws Error for a model whose head does not give what is needed.
-  int run(const Prepare& prepare, const Consume& consume);
-  /// Lets `work` run the inputs in its own way and report to ImageRun::progress(). Returns the exit code.
-  int run_by(const Prepare& prepare, const std::function<void(ImageRun& run)>& work);
+  /// Runs the command. Returns the exit code. `reads`: files besides inputs and model.
+  int run(ImageWork& work, std::vector<std::filesystem::path> reads = {}) const;
 
-  // what follows is there from `prepare` on
-  const Model& model() const noexcept { return run_->model(); }
-  const DenseConfig& config() const noexcept { return *model().dense_config(); }
-  int threads() const noexcept { return job_.options.common.session.threads; }
-  /// A value that results depend on, which a run that goes on must have, too. To be called by `prepare`.
+  // for ImageWork::load()
+  /// The model, whose head must have `needed`; for classes masks will do, too. Throws Error.
+  const std::shared_ptr<const Model>& load(ImageRun& run, Output needed) const;
+  /// A value that results depend on, which a run that is continued must have, too.
   void note(std::string name, std::string value);
+  /// Replaces videos by their frames and opens the outputs; images whose files are there are passed over.
+  void open(ImageRun& run);
+
   /// Whether files of this kind are written.
   bool writes(std::string_view word) const;
-  bool writes_arrays() const { return job_.options.writes_arrays(); }
-  bool has_page() const noexcept { return !job_.options.html.empty(); }
+  bool writes_arrays() const { return options_.writes_arrays(); }
+  bool has_page() const noexcept { return !options_.html.empty(); }
+  int threads() const noexcept { return options_.common.session.threads; }
 
-  // what follows is there while the images run
-  const std::vector<Input>& inputs() const { return run_->inputs(); }
-  const Preprocessor& preprocessor() const { return run_->preprocessor(); }
+  // for ImageWork::add()
   /// The file of this kind for an input.
   std::filesystem::path path_of(std::size_t index, std::string_view word) const;
-  void add_arrays(std::size_t index, std::span<const NamedArray> arrays);
-  /// The image of an input as the model saw it, of that size; black for preprocessed pixels.
-  Image picture_of(const Input& input, ImageSize size) const;
+  void add_arrays(const ImageRun& run, std::size_t index, std::span<const NamedArray> arrays);
   /// Adds an image, whose name is that of the input, with its picture to the page of --html. Its labels are
   /// sorted, and the largest score is that of the image.
-  void add_to_page(const Input& input, PageItem item, const Image& picture);
+  void add_to_page(const ImageRun& run, const Input& input, PageItem item, const Image& picture);
+  /// Prints the line of an image.
+  static void print(ImageRun& run, const std::string& line);
+
+  /// For ImageWork::finish(): writes what is left. Returns an additional exit code.
+  int finish(ImageRun& run);
 
  private:
-  std::optional<Request> load(ImageRun& run) override;
-  void run_inputs(ImageRun& run, const Request& request) override;
-  std::string add(ImageRun& run, const StreamedImage& image) override;
-  int finish(ImageRun& run) override;
-  int run_job();
-  void choose_formats();
   void take_inputs(InputList& list);
-  void open_output();
   /// Throws UsageError if a result would replace the file of an input, another result or run.json.
   void check_files(std::span<const Input> inputs) const;
+  void open_output(const Model& model);
   void skip_done(InputList& list);
 
-  const DenseJob job_;
-  Prepare prepare_;
-  Consume consume_;  // or, of run_by():
-  std::function<void(ImageRun&)> work_;
-  ImageRun* run_ = nullptr;         // while run() runs
-  std::size_t first_index_ = 0;     // place of the first input in the whole run
+  const char* command_;
+  const DenseRunOptions& options_;
   std::vector<MapFormat> formats_;  // that are written
+  std::size_t first_index_ = 0;     // place of the first input in the whole run
   std::vector<std::pair<std::string, std::string>> facts_;
   std::optional<MapArrays> arrays_;
   std::optional<MapFolder> folder_;
   std::vector<std::filesystem::path> names_;
   std::vector<PageItem> page_;
 };
+
+/// The image of an input as the model saw it, of that size; black for preprocessed pixels.
+Image picture_of(const ImageRun& run, const Input& input, ImageSize size);
 
 }  // namespace vit::app

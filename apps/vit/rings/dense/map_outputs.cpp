@@ -1,4 +1,4 @@
-#include "apps/vit/rings/dense/dense_run.h"
+#include "apps/vit/rings/dense/map_outputs.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -68,16 +68,6 @@ namespace {
 
 constexpr std::size_t kLargestPicture = 1200;  // edge, of a page
 
-/// Throws Error for a model whose head does not give it.
-void check_gives(const char* command, const Model& model, MapMeaning needed) {
-  const DenseConfig* const config = model.dense_config();
-  VIT_CHECK(config != nullptr, (Where{command, ErrorKind::mismatch}), model.report().path.string(),
-            " has no head that gives maps; a publisher's head file is given as ModelOptions::dense.head");
-  const bool has_masks = needed == MapMeaning::classes && config->find(MapMeaning::masks) != nullptr;
-  VIT_CHECK(has_masks || config->find(needed) != nullptr, (Where{command, ErrorKind::mismatch}),
-            model.report().path.string(), " has a head that does not give ", to_string(needed));
-}
-
 template <typename Parse>
 void add_words(const std::string& list, const Parse& parse, std::vector<std::string>& words) {
   for (std::size_t begin = 0; begin <= list.size();) {
@@ -141,96 +131,69 @@ void add_dense_run_options(std::vector<Option>& list, DenseRunOptions& options,
   add_image_run_options(list, options.common);
 }
 
-DenseRun::DenseRun(DenseJob job) : job_(std::move(job)) {
-  const DenseRunOptions& options = job_.options;
+MapOutputs::MapOutputs(const char* command, const DenseRunOptions& options,
+                       std::span<const MapFormat> formats, std::vector<std::string_view> fallback)
+    : command_(command), options_(options) {
   if (options.resume && !options.writes_folder()) fail_usage("--resume continues --output FOLDER/");
   if (options.raw && options.writes_folder())
     fail_usage("--raw requires an output of arrays, .safetensors or .npz");
+  if (!options.writes_folder()) return;
+  const auto is_named = [&](const MapFormat& format) { return options.has_word(format.word); };
+  const bool has_named = std::ranges::any_of(formats, is_named);
+  for (const MapFormat& format : formats) {
+    const bool is_default = std::ranges::find(fallback, format.word) != fallback.end();
+    if (has_named ? is_named(format) : is_default) formats_.push_back(format);
+  }
 }
 
-int DenseRun::run(const Prepare& prepare, const Consume& consume) {
-  prepare_ = prepare;
-  consume_ = consume;
-  return run_job();
-}
-
-int DenseRun::run_by(const Prepare& prepare, const std::function<void(ImageRun&)>& work) {
-  prepare_ = prepare;
-  work_ = work;
-  return run_job();
-}
-
-int DenseRun::run_job() {
-  const DenseRunOptions& options = job_.options;
-  std::vector<std::filesystem::path> reads = job_.reads;
-  reads.push_back(options.common.model_options.dense.head);
-  return run_images({.name = job_.name,
-                     .common = options.common,
-                     .inputs = options.inputs,
+int MapOutputs::run(ImageWork& work, std::vector<fs::path> reads) const {
+  reads.push_back(options_.common.model_options.dense.head);
+  return run_images({.name = command_,
+                     .common = options_.common,
+                     .inputs = options_.inputs,
                      .reads = std::move(reads),
-                     .files = {options.html},
-                     .writes = {options.output}},
-                    *this);
+                     .files = {options_.html},
+                     .writes = {options_.output}},
+                    work);
 }
 
-std::optional<Request> DenseRun::load(ImageRun& run) {
-  run_ = &run;
-  run.load();
-  check_gives(job_.name, model(), job_.needed);
-  choose_formats();
-  if (!prepare_()) return std::nullopt;
+const std::shared_ptr<const Model>& MapOutputs::load(ImageRun& run, Output needed) const {
+  const Where where{command_, ErrorKind::mismatch};
+  const std::shared_ptr<const Model>& model = run.load();
+  const DenseConfig* const config = model->dense_config();
+  VIT_CHECK(config != nullptr, where, model->report().path.string(),
+            " has no head that gives maps; a publisher's head file is given as ModelOptions::dense.head");
+  const bool has_masks = needed == Output::classes && config->find(Output::masks) != nullptr;
+  VIT_CHECK(has_masks || config->find(needed) != nullptr, where, model->report().path.string(),
+            " has a head that does not give ", to_string(needed));
+  return model;
+}
+
+void MapOutputs::open(ImageRun& run) {
   hold_interrupts();  // from here on there are incomplete files
   take_inputs(run.list());
-  open_output();
+  open_output(run.model());
   skip_done(run.list());
-  Request request;
-  request.set_maps();
-  return request;
-}
-
-void DenseRun::run_inputs(ImageRun& run, const Request& request) {
-  if (work_) return work_(run);
-  ImageWork::run_inputs(run, request);
-}
-
-std::string DenseRun::add(ImageRun& run, const StreamedImage& image) {
-  Line line;
-  const std::string failure = failure_of([&] { line = consume_(image, run.inputs()[image.index]); });
-  if (!failure.empty() || !line.failure.empty()) return failure + line.failure;
-  run.progress().clear();
-  print_result(line.text);
-  return "";
-}
-
-void DenseRun::choose_formats() {
-  if (!job_.options.writes_folder()) return;
-  for (const MapFormat& format : job_.formats) {
-    if (job_.options.has_word(format.word)) formats_.push_back(format);
-  }
-  if (!formats_.empty()) return;
-  for (const MapFormat& format : job_.formats) {
-    if (std::ranges::find(job_.fallback, format.word) != job_.fallback.end()) formats_.push_back(format);
-  }
 }
 
 /// Videos become frames; files are checked and named as those of the whole run, of which a part is kept.
-void DenseRun::take_inputs(InputList& list) {
-  expand_videos(list, job_.options.common.model_options.max_pixels);
+void MapOutputs::take_inputs(InputList& list) {
+  expand_videos(list, options_.common.model_options.max_pixels);
   names_ = result_names(list.inputs);
-  if (job_.options.writes_folder()) check_files(list.inputs);
-  if (!job_.options.shard) return;
-  first_index_ = job_.options.shard->begin(list.inputs.size());
-  take_shard(names_, *job_.options.shard);
-  take_shard(list, *job_.options.shard);
+  if (options_.writes_folder()) check_files(list.inputs);
+  if (!options_.shard) return;
+  first_index_ = options_.shard->begin(list.inputs.size());
+  take_shard(names_, *options_.shard);
+  take_shard(list, *options_.shard);
 }
 
-void DenseRun::check_files(std::span<const Input> inputs) const {
+void MapOutputs::check_files(std::span<const Input> inputs) const {
   std::vector<std::string_view> endings;
   for (const MapFormat& format : formats_) {
     endings.push_back(format.ending);
     if (!format.more.empty()) endings.push_back(format.more);
   }
-  check_result_files("--output", job_.options.output, names_, endings, inputs);
+  check_result_files("--output", options_.output, names_, endings, inputs);
   const auto is_facts = [&](const fs::path& name) {
     return std::ranges::any_of(
         endings, [&](std::string_view ending) { return name.native() + std::string(ending) == kFactsFile; });
@@ -240,10 +203,9 @@ void DenseRun::check_files(std::span<const Input> inputs) const {
                ", which says what made the folder; name fewer formats, or rename the input");
 }
 
-void DenseRun::open_output() {
-  const DenseRunOptions& options = job_.options;
-  if (options.writes_arrays()) arrays_.emplace(options.output);
-  if (!options.writes_folder()) return;
+void MapOutputs::open_output(const Model& model) {
+  if (options_.writes_arrays()) arrays_.emplace(options_.output);
+  if (!options_.writes_folder()) return;
   std::vector<std::string> endings;
   std::string words;
   for (const MapFormat& format : formats_) {
@@ -251,14 +213,14 @@ void DenseRun::open_output() {
     words += (words.empty() ? "" : ",") + std::string(format.word);
   }
   facts_.emplace_back("formats", words);
-  const std::vector<std::string> features{job_.name};
-  folder_.emplace(options.output, std::move(endings),
-                  RunFacts{.model = run_model(options.common, model(), features), .others = facts_},
-                  options.resume);
+  const std::vector<std::string> features{command_};
+  folder_.emplace(options_.output, std::move(endings),
+                  RunFacts{.model = run_model(options_.common, model, features), .others = facts_},
+                  options_.resume);
 }
 
-void DenseRun::skip_done(InputList& list) {
-  if (!folder_ || !job_.options.resume) return;
+void MapOutputs::skip_done(InputList& list) {
+  if (!folder_ || !options_.resume) return;
   std::size_t left = 0;
   for (std::size_t i = 0; i < list.inputs.size(); ++i) {
     if (folder_->has(names_[i])) continue;
@@ -272,50 +234,54 @@ void DenseRun::skip_done(InputList& list) {
   names_.resize(left);
 }
 
-void DenseRun::note(std::string name, std::string value) {
+void MapOutputs::note(std::string name, std::string value) {
   facts_.emplace_back(std::move(name), std::move(value));
 }
 
-bool DenseRun::writes(std::string_view word) const {
+bool MapOutputs::writes(std::string_view word) const {
   return std::ranges::any_of(formats_, [&](const MapFormat& format) { return format.word == word; });
 }
 
-std::filesystem::path DenseRun::path_of(std::size_t index, std::string_view word) const {
+fs::path MapOutputs::path_of(std::size_t index, std::string_view word) const {
   const auto found = std::ranges::find(formats_, word, &MapFormat::word);
   return folder_->path_of(names_[index], std::string(found->ending));
 }
 
-void DenseRun::add_arrays(std::size_t index, std::span<const NamedArray> arrays) {
-  arrays_->add(first_index_ + index, inputs()[index].name, arrays);
+void MapOutputs::add_arrays(const ImageRun& run, std::size_t index, std::span<const NamedArray> arrays) {
+  arrays_->add(first_index_ + index, run.inputs()[index].name, arrays);
 }
 
-Image DenseRun::picture_of(const Input& input, ImageSize size) const {
-  if (input.pixels != nullptr) return Image(size.height, size.width);
-  return decode_input(input, preprocessor().decode_options());
-}
-
-void DenseRun::add_to_page(const Input& input, PageItem item, const Image& picture) {
+void MapOutputs::add_to_page(const ImageRun& run, const Input& input, PageItem item, const Image& picture) {
   item.name = input.name;
   item.link = file_link(input);
   std::ranges::stable_sort(item.labels, std::ranges::greater{}, &PageLabel::score);
   if (!item.labels.empty()) item.score = item.labels.front().score;
-  const std::size_t edge = thumbnail_edge(inputs().size(), kMaxPageBytes, kLargestPicture);
+  const std::size_t edge = thumbnail_edge(run.inputs().size(), kMaxPageBytes, kLargestPicture);
   item.thumbnail = {.webp = encode_thumbnail(picture, edge), .failure = {}, .size = picture.size()};
   page_.push_back(std::move(item));
 }
 
-int DenseRun::finish(ImageRun& run) {
-  const DenseRunOptions& options = job_.options;
+void MapOutputs::print(ImageRun& run, const std::string& line) {
+  run.progress().clear();
+  print_result(line);
+}
+
+int MapOutputs::finish(ImageRun& run) {
   if (arrays_) arrays_->finish();
-  run.progress().finish(arrays_ ? options.output.string() + ": " + arrays_->summary() : "");
+  run.progress().finish(arrays_ ? options_.output.string() + ": " + arrays_->summary() : "");
   if (!has_page()) return 0;
-  HtmlPage page{.title = std::string("vit ") + job_.name,
+  HtmlPage page{.title = std::string("vit ") + command_,
                 .facts = {count_of(page_.size(), "image")},
                 .scores = PageScores::probability,
                 .images = PageImages::large};
   page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(page_)});
-  write_run_page(options.html, std::move(page), run.inputs(), options.common);
+  write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
   return 0;
+}
+
+Image picture_of(const ImageRun& run, const Input& input, ImageSize size) {
+  if (input.pixels != nullptr) return Image(size.height, size.width);
+  return decode_input(input, run.preprocessor().decode_options());
 }
 
 }  // namespace vit::app
