@@ -34,9 +34,10 @@ struct Detection {
 inline constexpr const char* kPlainTemplate = "{}";
 
 /// Boxes in images, of the classes of the model or of texts.
-///   vit::Detector("yolos-tiny").detect("street.jpg");
-///   vit::Detector::of_texts(vit::ImageAndText::load("owlv2"), {"a cat", "a remote
-///   control"}).detect("sofa.jpg");
+/// ```
+/// vit::Detector("yolos-tiny").detect("photo.jpg");
+/// vit::Detector::of_texts(vit::ImageAndText::load("owlv2"), {"a cat", "a dog"}).detect("photo.jpg");
+/// ```
 class VIT_API Detector : public ImageTask {
  public:
   /// Loads the model. Throws Error as Model::load does, and for a model without boxes of classes of its own.

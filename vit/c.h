@@ -1,19 +1,22 @@
 /* The C interface of the library, for C99, C++ and other languages. It is kept compatible: newer
  * releases of one soname add functions, constants, and members at the end of option structs, and change
  * nothing else.
+ * ```
+ * #include <stdio.h>
+ * #include <vit/c.h>
  *
- *   vit_model* model = NULL;
- *   vit_session* session = NULL;
- *   vit_results* results = NULL;
- *   vit_input input = {0};
- *   vit_array array;
- *   input.struct_size = sizeof input;
- *   input.path = "photo.jpg";
- *   if (vit_model_load("model", NULL, &model) || vit_session_create(model, NULL, &session) ||
- *       vit_results_create(&results) || vit_session_run(session, &input, 1, NULL, results) ||
- *       vit_results_all(results, VIT_POOLED, 0, &array))
- *     fprintf(stderr, "%s\n", vit_last_error());
- *
+ * vit_model* model = NULL;
+ * vit_session* session = NULL;
+ * vit_results* results = NULL;
+ * vit_input input = {0};
+ * vit_array array;
+ * input.struct_size = sizeof input;
+ * input.path = "photo.jpg";
+ * if (vit_model_load("model", NULL, &model) || vit_session_create(model, NULL, &session) ||
+ *     vit_results_create(&results) || vit_session_run(session, &input, 1, NULL, results) ||
+ *     vit_results_all(results, VIT_POOLED, 0, &array))
+ *   fprintf(stderr, "%s\n", vit_last_error());
+ * ```
  * apps/examples/embed.c is a complete program.
  *
  * Calls return a vit_status; results are stored through their last pointers, which are unchanged if the

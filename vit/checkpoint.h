@@ -35,7 +35,9 @@ struct TextDescription {
 };
 
 /// The files of a checkpoint, each read once, when it is first needed. Must not be shared between threads.
-///   vit::Checkpoint("model").describe().config.embed_dim
+/// ```
+/// const std::size_t width = vit::Checkpoint("model").describe().config.embed_dim;
+/// ```
 class VIT_API Checkpoint {
  public:
   /// A folder as downloaded or a single weight file. Throws Error if there is none.

@@ -56,9 +56,10 @@ struct ClassSelection {
 };
 
 /// Classes for the images of one model. Immutable; share it between threads, each with its own Session.
-///   vit::Classifier("model").classify("photo.jpg");             // the classes of the checkpoint
-///   vit::Classifier::of_head(model, vit::load_head("pets.safetensors"));
-///   vit::Classifier::of_texts(vit::ImageAndText::load("siglip2"), {"a cat", "a dog"});
+/// ```
+/// vit::Classifier("model").classify("photo.jpg");  // the classes of the checkpoint
+/// vit::Classifier::of_texts(vit::ImageAndText::load("siglip2"), {"a cat", "a dog"}).classify("photo.jpg");
+/// ```
 class VIT_API Classifier {
  public:
   /// The classes of the checkpoint at `path`, a folder or weight file. Throws Error as Model::load() and

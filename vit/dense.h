@@ -39,7 +39,9 @@ VIT_API DepthMap depth_of(const ImageOutputs& outputs, int threads = 1);
 VIT_API Tensor<float> normals_of(const ImageOutputs& outputs, int threads = 1);
 
 /// Depth of images.
-///   vit::DepthMap map = vit::DepthEstimator("depth-anything").estimate("photo.jpg");
+/// ```
+/// const vit::DepthMap map = vit::DepthEstimator("depth-anything").estimate("photo.jpg");
+/// ```
 class VIT_API DepthEstimator : public ImageTask {
  public:
   /// Loads the model. Throws Error as Model::load does, and for a model whose head has no depth.
@@ -96,7 +98,9 @@ VIT_API SegmentMap segments_of(const ImageOutputs& outputs, const SegmentOptions
                                int threads = 1);
 
 /// Segments of images.
-///   vit::SegmentMap map = vit::Segmenter("eomt").segment("street.jpg");
+/// ```
+/// const vit::SegmentMap map = vit::Segmenter("eomt").segment("photo.jpg");
+/// ```
 class VIT_API Segmenter : public ImageTask {
  public:
   /// Loads the model, for its default task. Throws Error as Model::load does, and for a model whose head has

@@ -2,11 +2,22 @@
 // centroid, and the resulting head, with which vit::Classifier classifies images.
 // Letters: n images, C features each, K classes.
 //
-//   vit::ClassifierHead head = vit::fit_linear(features, classes);
-//   head.labels = {"cat", "dog"};
-//   head.attach(*model, vit::Output::pooled);
-//   vit::save_head("pets.safetensors", head);
-//   vit::Classifier::of_head(model, vit::load_head("pets.safetensors")).classify("photo.jpg");
+// ```
+// vit::Session session(vit::Model::load("model"));
+// vit::Outputs outputs;
+// vit::Tensor<float> features(vit::Shape{2, session.model().config().pooled_dim()});
+// for (std::size_t i = 0; i < 2; ++i) {
+//   session.run(i == 0 ? "photo.jpg" : "other.jpg", vit::Output::pooled, outputs);
+//   for (std::size_t c = 0; c < features.dim(1); ++c) features.view().row(i)[c] = outputs[0].pooled()[c];
+// }
+// const std::vector<std::uint32_t> classes{0, 1};
+// vit::ClassifierHead head = vit::fit_centroid(features, classes, {.num_folds = 0});
+// head.labels = {"cat", "dog"};
+// head.attach(session.model(), vit::Output::pooled);
+// vit::save_head("pets.safetensors", head);
+// const auto pets = vit::Classifier::of_head(session.shared_model(), vit::load_head("pets.safetensors"));
+// pets.classify(session, "photo.jpg");
+// ```
 #pragma once
 
 #include <cstddef>

@@ -40,8 +40,10 @@ VIT_API std::vector<Keypoint> keypoints_of(const ImageOutputs& outputs, const Bo
 VIT_API std::vector<Keypoint> keypoints_of(const ImageOutputs& outputs);
 
 /// Keypoints in images, by a model whose head has heat maps.
-///   const vit::PoseEstimator estimator("vitpose-base-simple");
-///   for (const vit::Pose& pose : estimator.estimate("street.jpg", boxes)) ...
+/// ```
+/// const std::vector<vit::Box> people{{.x0 = 10, .y0 = 5, .x1 = 60, .y1 = 90}};
+/// const std::vector<vit::Pose> poses = vit::PoseEstimator("vitpose").estimate("photo.jpg", people);
+/// ```
 class VIT_API PoseEstimator : public ImageTask {
  public:
   /// Loads the model. Throws Error as Model::load does, and for a model whose head has no heat maps.

@@ -64,11 +64,13 @@ struct PassPlan {
 /// Model. Images are run in order, those of one size in common forward passes. A session whose
 /// threads have all processed such images before allocates nothing, if the object for the results is reused
 /// as well.
-///   vit::Session session(vit::Model::load("model"), {.threads = 2});
-///   vit::Outputs outputs;
-///   session.run(image, {vit::Output::pooled, vit::Output::patches}, outputs);
-///   outputs[0].pooled();   // (C)
-///   outputs[0].patches();  // (h, w, C)
+/// ```
+/// vit::Session session(vit::Model::load("model"), {.threads = 2});
+/// vit::Outputs outputs;
+/// session.run("photo.jpg", {vit::Output::pooled, vit::Output::patches}, outputs);
+/// outputs[0].pooled();   // (C)
+/// outputs[0].patches();  // (h, w, C)
+/// ```
 class VIT_API Session {
  public:
   /// Throws Error (argument) for a null model, and for a number of threads or an input size out of range.
@@ -145,9 +147,11 @@ class VIT_API ImageTask {
 };
 
 /// Embeddings of images: the pooled vector and the map of patch features.
-///   vit::FeatureExtractor extractor("model");
-///   const vit::ImageOutputs outputs = extractor.extract("photo.jpg");
-///   outputs.patches();  // (h, w, C), valid until the next call
+/// ```
+/// vit::FeatureExtractor extractor("model");
+/// const vit::ImageOutputs outputs = extractor.extract("photo.jpg");
+/// outputs.patches();  // (h, w, C), valid until the next call
+/// ```
 class VIT_API FeatureExtractor {
  public:
   /// Features of a loaded model.
@@ -173,11 +177,15 @@ class VIT_API FeatureExtractor {
 
 // Runs many images through one session: files are read, preprocessed and computed in groups, results are in
 // the order of the inputs, and a failed input does not stop the others. The loop of an embedding job:
-//
-//   vit::for_each_image(session, paths, vit::Output::pooled, [&](const vit::StreamedImage& image) {
-//     if (image.outputs) save(paths[image.index], image.outputs->pooled());
-//     else report(paths[image.index], image.failure);
-//   });
+// ```
+// vit::Session session(vit::Model::load("model"));
+// const std::vector<std::filesystem::path> paths{"photo.jpg", "other.jpg"};
+// std::vector<std::vector<float>> vectors(paths.size());
+// vit::for_each_image(session, paths, vit::Output::pooled, [&](const vit::StreamedImage& image) {
+//   if (!image.outputs) throw vit::Error("embed", image.failure);
+//   vectors[image.index].assign(image.outputs->pooled().begin(), image.outputs->pooled().end());
+// });
+// ```
 
 /// One input and its result.
 struct StreamedImage {

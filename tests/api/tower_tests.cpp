@@ -145,7 +145,7 @@ Request request_of(const ModelConfig& config) {
   return request;
 }
 
-std::vector<Named> results_of(const Outputs& outputs) {
+std::vector<Named> results_of(Outputs& outputs) {
   std::vector<Named> results;
   for (const OutputTensor& output : internal::OutputWriter(outputs).tensors())
     results.push_back({to_string(output.key), output.values.flat()});
@@ -155,8 +155,7 @@ std::vector<Named> results_of(const Outputs& outputs) {
 constexpr double kTolerance = 5e-6;       // of the largest value, against float64
 constexpr double kBlockTolerance = 2e-5;  // of single blocks, against float32
 
-void check_results(const TensorFile& expected, const std::string& input, const Outputs& outputs,
-                   bool class_last) {
+void check_results(const TensorFile& expected, const std::string& input, Outputs& outputs, bool class_last) {
   for (const Named& result : results_of(outputs)) {
     if (result.found.empty()) continue;
     CAPTURE(result.name);

@@ -120,8 +120,8 @@ TEST_CASE("encoder: an observer keeps what passes and changes nothing") {
   config.attention.num_heads = kHeads;
   config.tokens.class_token = false;
   Outputs outputs;
-  OutputWriter(outputs).reserve({last, {Output::block, 0}, middle, row, rolled, Output::embedded}, config, others + kImages,
-                  {1, kTokens});
+  OutputWriter(outputs).reserve({last, {Output::block, 0}, middle, row, rolled, Output::embedded}, config,
+                                others + kImages, {1, kTokens});
   const Encoder encoder = make_encoder(0, 3);
   Observer observer({OutputWriter(outputs).tensors(), others, kImages}, encoder.blocks(), memory.pass);
   BlockHook* const hooks[] = {&observer};

@@ -1,11 +1,14 @@
-// Turns the fenced blocks of pages into tests: every `cpp` block into a test case, all `sh` blocks into one
+// Turns the fenced blocks of pages and of the comments of public headers into tests: every `cpp` block, and
+// every block of a header, into a test case, all `sh` blocks into one
 // script, and all `python` blocks into another. Commands in `text` blocks, which need downloads or large
 // models, do not run: the script checks that vit has these commands and options. Usage: extract snippets.cpp
 // commands.sh snippets.py PAGE.md...
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -17,6 +20,37 @@ struct Block {
   int line = 0;         // of the first line inside, counted from 1
   std::vector<std::string> lines;
 };
+
+/// The text of a comment's line; nothing for other lines.
+std::optional<std::string> comment_of(const std::string& line) {
+  const std::size_t first = line.find_first_not_of(' ');
+  if (first == line.npos) return std::nullopt;
+  for (const std::string_view mark : {"///", "//", "*"}) {
+    const std::string_view rest = std::string_view(line).substr(first);
+    if (!rest.starts_with(mark)) continue;
+    return std::string(
+        rest.substr(rest.starts_with(std::string(mark) + " ") ? mark.size() + 1 : mark.size()));
+  }
+  return std::nullopt;
+}
+
+/// The examples of a header, which take nothing from each other.
+void read_examples(const std::string& header, std::vector<Block>& blocks) {
+  std::ifstream in(header);
+  blocks.push_back({header, "header", header, 1, {"#include \"" + header + "\""}});
+  bool inside = false;
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    const std::optional<std::string> text = comment_of(line);
+    if (text && text->starts_with("```")) {
+      if (!inside) blocks.push_back({header, "cpp", header, number + 1, {}});
+      inside = !inside;
+    } else if (inside) {
+      blocks.back().lines.push_back(text.value_or("#error an example that does not end"));
+    }
+  }
+}
 
 void read_blocks(const std::string& page, std::vector<Block>& blocks) {
   std::ifstream in(page);
@@ -39,7 +73,7 @@ void read_blocks(const std::string& page, std::vector<Block>& blocks) {
 /// Include lines go to the top of the file, the rest of a block becomes the body of a test case.
 void write_snippets(const std::vector<Block>& blocks, std::ostream& out) {
   for (const Block& block : blocks) {
-    if (block.kind != "cpp") continue;
+    if (block.kind != "cpp" && block.kind != "header") continue;
     for (const std::string& line : block.lines) {
       if (line.starts_with("#include")) out << line << "\n";
     }
@@ -133,7 +167,11 @@ int main(int argc, char** argv) {
   std::vector<Block> blocks;
   for (int i = 4; i < argc; ++i) {
     const std::size_t before = blocks.size();
-    read_blocks(argv[i], blocks);
+    if (std::string_view(argv[i]).ends_with(".h")) {
+      read_examples(argv[i], blocks);
+    } else {
+      read_blocks(argv[i], blocks);
+    }
     if (blocks.size() > before) continue;
     std::cerr << "extract: no blocks in " << argv[i] << "\n";
     return 1;

@@ -3,6 +3,12 @@
 set(readme_pages "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/vit/README.md" "${PROJECT_SOURCE_DIR}/apps/vit/README.md"
     "${PROJECT_SOURCE_DIR}/apps/tutorials/README.md" "${PROJECT_SOURCE_DIR}/apps/python/README.md"
     "${PROJECT_SOURCE_DIR}/vit/text/README.md" "${PROJECT_SOURCE_DIR}/vit/weights/README.md")
+# ... and the examples in the comments of the public headers.
+file(READ "${PROJECT_SOURCE_DIR}/cmake/VitInstall.cmake" readme_headers)
+string(REGEX MATCH "set\\(vit_headers([^)]*)\\)" readme_headers "${readme_headers}")
+string(REGEX MATCHALL "[a-z_/]+[.]h" readme_headers "${CMAKE_MATCH_1}")
+list(TRANSFORM readme_headers PREPEND "${PROJECT_SOURCE_DIR}/vit/")
+list(APPEND readme_pages ${readme_headers})
 set(readme_build "${CMAKE_CURRENT_BINARY_DIR}/readme")
 set(readme_folder "${readme_build}/folder")
 file(MAKE_DIRECTORY "${readme_folder}")

@@ -12,8 +12,8 @@ namespace vit::test {
 using namespace internal;
 
 /// A checkpoint of a known architecture shrunk to width 48, 3 heads, 2 blocks, 48 x 48 pixels and 7 classes.
-inline Checkpoint<ModelConfig> tiny_checkpoint(const std::string& architecture,
-                                               const std::map<std::string, std::string>& overrides = {}) {
+inline internal::Checkpoint<ModelConfig> tiny_checkpoint(
+    const std::string& architecture, const std::map<std::string, std::string>& overrides = {}) {
   ModelOptions options;
   options.overrides = {
       {"embed_dim", "48"}, {"num_heads", "3"}, {"depth", "2"}, {"img_size", "48"}, {"num_classes", "7"}};

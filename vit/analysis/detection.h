@@ -17,10 +17,15 @@ namespace vit {
 VIT_API double roc_auc(std::span<const float> scores, std::span<const std::uint8_t> is_positive);
 
 /// Scores of pixels with the regions of the ground truth. Takes 8 bytes per pixel.
-///   vit::PixelScores pixels;
-///   for (...) pixels.add(map, mask);
-///   pixels.roc_auc();
-///   pixels.per_region_overlap(0.3);
+/// ```
+/// vit::Tensor<float> map(vit::Shape{4, 4});           // of each image
+/// vit::Tensor<std::uint8_t> mask(vit::Shape{4, 4});   // 0 = good
+/// map.data()[5] = 0.9f;
+/// mask.data()[5] = 255;
+/// vit::PixelScores pixels;
+/// pixels.add(map, mask);
+/// const double area = pixels.roc_auc(), overlap = pixels.per_region_overlap(0.3);
+/// ```
 class VIT_API PixelScores {
  public:
   /// A map (H, W) and its mask (H, W), 0 = good; the mask of a good image may be empty. Connected pixels (8

@@ -25,9 +25,12 @@ struct VIT_API PrincipalComponents {
 
 /// Collects mean and covariance in double precision; memory is C x C numbers, independent of the number of
 /// rows. Must not be shared between threads.
-///   vit::PcaAccumulator pca;
-///   for (const auto& image : images) pca.add(extractor.extract(image).patches());
-///   const vit::PrincipalComponents components = pca.fit(3);
+/// ```
+/// vit::FeatureExtractor extractor("model");
+/// vit::PcaAccumulator pca;
+/// for (const char* const image : {"photo.jpg", "other.jpg"}) pca.add(extractor.extract(image).patches());
+/// const vit::PrincipalComponents components = pca.fit(3);
+/// ```
 class VIT_API PcaAccumulator {
  public:
   PcaAccumulator();

@@ -15,7 +15,7 @@ namespace vit::internal {
 
 /// The images of a pass, and the outputs among which theirs are.
 struct ObservedImages {
-  std::span<const OutputTensor> outputs;  // Outputs::tensors(), of more images
+  std::span<const OutputTensor> outputs;  // OutputWriter::tensors(), of more images
   std::size_t first = 0;                  // in the outputs
   std::size_t count = 0;
   /// (T): token t of an image is stored as the token of that index whose place is t; empty = tokens are not

@@ -12,6 +12,7 @@
 #include "vit/base/dtype.h"
 #include "vit/image/convert.h"
 #include "vit/image/preprocess_memory.h"
+#include "vit/image/preprocess_steps.h"
 #include "vit/image/resample.h"
 #include "vit/image/warp_box.h"
 
@@ -121,12 +122,12 @@ DecodeOptions Preprocessor::decode_options() const noexcept {
 }
 
 /// The input of the resize: three channels, padded to a square if the rules require it.
-ImageView Preprocessor::input(ImageView image, PreprocessMemory& memory) const {
+ImageView Preprocessor::Steps::input(ImageView image, PreprocessMemory& memory) const {
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   VIT_CHECK(num_channels() == 3 || is_gray(), kWhere.with(ErrorKind::mismatch),
             "an image has red, green and blue, but the model takes ", num_channels(),
             " channels; expected a TIFF with that many bands, or preprocessed pixels");
-  ImageView in = three_channels(image, decode_options().alpha, buffers.rgb);
+  ImageView in = three_channels(image, of_.decode_options().alpha, buffers.rgb);
   if (is_gray()) {
     std::uint8_t* const gray = in.data() == image.data() ? copied_rgb(in, buffers.rgb) : buffers.rgb.data();
     internal::make_gray(gray, in.height() * in.width());
@@ -149,8 +150,8 @@ ImageView Preprocessor::input(ImageView image, PreprocessMemory& memory) const {
 }
 
 /// Resized and cropped, not yet padded; in `memory`, rgb or bgr.
-ImageView Preprocessor::resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory,
-                                        int threads) const {
+ImageView Preprocessor::Steps::resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory,
+                                               int threads) const {
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
@@ -170,7 +171,8 @@ ImageView Preprocessor::resize_to_bytes(ImageView image, const Plan& plan, Prepr
 }
 
 /// A box of the image; in `memory`, rgb or bgr.
-ImageView Preprocessor::warp_to_bytes(ImageView image, const Box& box, PreprocessMemory& memory) const {
+ImageView Preprocessor::Steps::warp_to_bytes(ImageView image, const Box& box,
+                                             PreprocessMemory& memory) const {
   const ImageSize target{config_.resize_height, config_.resize_width};
   const ImageView in = input(image, memory);
   std::uint8_t* const out =
@@ -186,19 +188,19 @@ Tensor<float> Preprocessor::run_box(ImageView image, const Box& box) const {
   VIT_CHECK(!internal::is_outside(box, image.size()), kWhere.with(ErrorKind::argument), "the box (", box.x0,
             ", ", box.y0, ", ", box.x1, ", ", box.y1, ") lies outside of the image of ", image.width(), " x ",
             image.height());
-  const Plan edges = plan(image.size());
+  const Steps::Plan edges = steps().plan(image.size());
   Tensor<float> out(Shape{num_channels(), edges.rows.out, edges.columns.out});
   PreprocessMemory memory;
-  write_bytes(warp_to_bytes(image, box, memory), edges, out);
+  steps().write_bytes(steps().warp_to_bytes(image, box, memory), edges, out);
   return out;
 }
 
 Image Preprocessor::crop_stage(ImageView image, int threads) const {
   VIT_CHECK(has_crop_stage(), kWhere.with(ErrorKind::mismatch), config_.source,
             ": these rules resize in float, so there is no 8-bit image before normalization");
-  const Plan edges = plan(image.size());
+  const Steps::Plan edges = steps().plan(image.size());
   PreprocessMemory memory;
-  const ImageView part = resize_to_bytes(image, edges, memory, threads);
+  const ImageView part = steps().resize_to_bytes(image, edges, memory, threads);
   Image out(edges.rows.out, edges.columns.out);
   const bool padded = part.size() != out.size();
   for (std::size_t i = 0; padded && i < out.height() * out.width(); ++i)
@@ -211,23 +213,23 @@ Image Preprocessor::crop_stage(ImageView image, int threads) const {
 }
 
 void Preprocessor::run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads) const {
-  const Plan edges = plan(image.size());
-  const Shape shape = shape_of(edges);
+  const Steps::Plan edges = steps().plan(image.size());
+  const Shape shape = steps().shape_of(edges);
   VIT_CHECK(out.shape() == shape, kWhere, "the output must be ", shape.to_string(), ", got ",
             out.shape().to_string());
   if (config_.resize == ResizeRule::tiles) {
-    run_tiles(image, edges, memory, threads, out);
+    steps().run_tiles(image, edges, memory, threads, out);
   } else if (config_.normalize == NormalizeRule::rescale_first) {
-    run_in_float(image, edges, memory, threads, out);
+    steps().run_in_float(image, edges, memory, threads, out);
   } else {
-    write_bytes(resize_to_bytes(image, edges, memory, threads), edges, out);
+    steps().write_bytes(steps().resize_to_bytes(image, edges, memory, threads), edges, out);
   }
   memory.buffers_->give_back();
 }
 
 /// The tiles of the canvas row by row, then the whole image as one.
-void Preprocessor::run_tiles(ImageView image, const Plan& canvas, PreprocessMemory& memory, int threads,
-                             TensorView<float> out) const {
+void Preprocessor::Steps::run_tiles(ImageView image, const Plan& canvas, PreprocessMemory& memory,
+                                    int threads, TensorView<float> out) const {
   const std::size_t height = canvas.rows.out, width = canvas.columns.out, planes = num_channels();
   const std::size_t columns = width / out.dim(2), num_tiles = height / out.dim(1) * columns;
   const std::size_t area = checked_mul(height, width, kWhere);
@@ -247,7 +249,7 @@ void Preprocessor::run_tiles(ImageView image, const Plan& canvas, PreprocessMemo
 }
 
 /// `part` padded and normalized.
-void Preprocessor::write_bytes(ImageView part, const Plan& plan, TensorView<float> out) const {
+void Preprocessor::Steps::write_bytes(ImageView part, const Plan& plan, TensorView<float> out) const {
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
   const std::array<unsigned char, 3> pad_color = padding();
@@ -266,7 +268,7 @@ void Preprocessor::write_bytes(ImageView part, const Plan& plan, TensorView<floa
 }
 
 /// The color around an image that is smaller than the crop.
-std::array<unsigned char, 3> Preprocessor::padding() const {
+std::array<unsigned char, 3> Preprocessor::Steps::padding() const {
   std::array<unsigned char, 3> color = config_.crop_pad_color;
   if (is_gray()) internal::make_gray(color.data(), 1);
   return color;
@@ -278,18 +280,18 @@ void Preprocessor::run(ImageView image, TensorView<float> out, int threads) cons
 }
 
 Tensor<float> Preprocessor::run(ImageView image, int threads) const {
-  Tensor<float> out(shape_of(plan(image.size())));
+  Tensor<float> out(steps().shape_of(steps().plan(image.size())));
   run(image, out.view(), threads);
   return out;
 }
 
-float Preprocessor::normalized(float value, std::size_t channel) const {
+float Preprocessor::Steps::normalized(float value, std::size_t channel) const {
   if (!config_.subtract_mean) return value;
   return (value - static_cast<float>(config_.mean[channel])) / static_cast<float>(config_.std[channel]);
 }
 
-void Preprocessor::run_in_float(ImageView image, const Plan& plan, PreprocessMemory& memory, int threads,
-                                TensorView<float> out) const {
+void Preprocessor::Steps::run_in_float(ImageView image, const Plan& plan, PreprocessMemory& memory,
+                                       int threads, TensorView<float> out) const {
   PreprocessMemory::Buffers& buffers = *memory.buffers_;
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
@@ -306,8 +308,8 @@ void Preprocessor::run_in_float(ImageView image, const Plan& plan, PreprocessMem
 }
 
 /// `part`, planes of channels in `order`, padded and normalized.
-void Preprocessor::write_floats(TensorView<const float> part, PixelFormat order, const Plan& plan,
-                                TensorView<float> out) const {
+void Preprocessor::Steps::write_floats(TensorView<const float> part, PixelFormat order, const Plan& plan,
+                                       TensorView<float> out) const {
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
   for (std::size_t c = 0; c < num_channels(); ++c) {

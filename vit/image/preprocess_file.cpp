@@ -12,6 +12,7 @@
 #include "vit/image/image_file.h"
 #include "vit/image/preprocess.h"
 #include "vit/image/preprocess_memory.h"
+#include "vit/image/preprocess_steps.h"
 #include "vit/image/resample_rows.h"
 #include "vit/image/row_source.h"
 
@@ -47,9 +48,10 @@ class GrayRows final : public internal::RowSource {
 }  // namespace
 
 /// Nothing if the decoder delivers no rows or the rules need the whole image.
-std::optional<FilePixels> Preprocessor::run_rows(std::span<const std::byte> file, const std::string& name,
-                                                 PreprocessMemory& memory) const {
-  std::unique_ptr<internal::RowSource> source = internal::open_rows(file, decode_options(), name);
+std::optional<FilePixels> Preprocessor::Steps::run_rows(std::span<const std::byte> file,
+                                                        const std::string& name,
+                                                        PreprocessMemory& memory) const {
+  std::unique_ptr<internal::RowSource> source = internal::open_rows(file, of_.decode_options(), name);
   if (source == nullptr) return std::nullopt;
   if (is_gray()) source = std::make_unique<GrayRows>(std::move(source));
   const int orientation = config_.apply_orientation ? source->orientation() : 1;
@@ -113,18 +115,19 @@ FilePixels Preprocessor::run_bytes(std::span<const std::byte> file, const std::s
                                    PreprocessMemory& memory, int threads) const {
   if (num_channels() != 3) {
     if (const auto bands = internal::decode_bands(file, decode_options(), name, num_channels()))
-      return run_bands(*bands, memory, threads);
+      return steps().run_bands(*bands, memory, threads);
   }
-  if (std::optional<FilePixels> done = run_rows(file, name, memory)) return std::move(*done);
+  if (std::optional<FilePixels> done = steps().run_rows(file, name, memory)) return std::move(*done);
   const Image image = decode_bytes(file, decode_options(), name);
-  FilePixels out{.pixels = Tensor<float>(shape_of(plan(image.size()))), .image_size = image.size()};
+  FilePixels out{.pixels = Tensor<float>(steps().shape_of(steps().plan(image.size()))),
+                 .image_size = image.size()};
   run(image, out.pixels, memory, threads);
   return out;
 }
 
 /// Bands unchanged, except bytes, which are rescaled.
-FilePixels Preprocessor::run_bands(const internal::Bands& bands, PreprocessMemory& memory,
-                                   int threads) const {
+FilePixels Preprocessor::Steps::run_bands(const internal::Bands& bands, PreprocessMemory& memory,
+                                          int threads) const {
   VIT_CHECK(!config_.pad_to_square && config_.resize != ResizeRule::tiles,
             kWhere.with(ErrorKind::unsupported), config_.source,
             ": bands can neither be padded to a square with a color nor cut into tiles");

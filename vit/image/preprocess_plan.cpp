@@ -5,6 +5,7 @@
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/image/preprocess.h"
+#include "vit/image/preprocess_steps.h"
 #include "vit/image/token_sizes.h"
 #include "vit/image/warp_box.h"
 
@@ -228,7 +229,7 @@ PreprocessConfig with_area_limits(const PreprocessConfig& config, const AreaLimi
   return out;
 }
 
-ImageSize Preprocessor::resized_size(ImageSize in) const {
+ImageSize Preprocessor::Steps::resized_size(ImageSize in) const {
   const bool to_multiples = config_.size_multiple != 0;
   switch (config_.resize) {
     case ResizeRule::none: return in;
@@ -255,7 +256,7 @@ ImageSize Preprocessor::resized_size(ImageSize in) const {
   return in;
 }
 
-Preprocessor::EdgePlan Preprocessor::plan_edge(std::size_t resized, std::size_t crop) const {
+Preprocessor::Steps::EdgePlan Preprocessor::Steps::plan_edge(std::size_t resized, std::size_t crop) const {
   if (!config_.crop) {
     const std::size_t out = config_.pad_multiple != 0 ? round_up(resized, config_.pad_multiple) : resized;
     return {
@@ -275,14 +276,14 @@ Preprocessor::EdgePlan Preprocessor::plan_edge(std::size_t resized, std::size_t 
 }
 
 /// The sizes of both steps.
-std::array<ImageSize, 2> Preprocessor::opencv_sizes(ImageSize in) const {
+std::array<ImageSize, 2> Preprocessor::Steps::opencv_sizes(ImageSize in) const {
   const ImageSize first = longest_edge(in, config_.opencv_longest_edge);
   const std::size_t multiple = std::max<std::size_t>(config_.size_multiple, 1);
   return {first, {nearest_multiple(first.height, multiple), nearest_multiple(first.width, multiple)}};
 }
 
 /// The size of the input of the resize.
-ImageSize Preprocessor::input_size(ImageSize in) const {
+ImageSize Preprocessor::Steps::input_size(ImageSize in) const {
   VIT_CHECK(in.height > 0 && in.width > 0, kWhere, "the image has no pixels");
   if (config_.opencv_longest_edge != 0) return opencv_sizes(in)[1];
   if (!config_.pad_to_square) return in;
@@ -292,7 +293,7 @@ ImageSize Preprocessor::input_size(ImageSize in) const {
   return {edge, edge};
 }
 
-Preprocessor::Plan Preprocessor::plan(ImageSize image) const {
+Preprocessor::Steps::Plan Preprocessor::Steps::plan(ImageSize image) const {
   const ImageSize in = input_size(image);
   const ImageSize resized = resized_size(in);
   VIT_CHECK(resized.height > 0 && resized.width > 0, kWhere, "an image of ", in.width, " x ", in.height,
@@ -314,15 +315,15 @@ Preprocessor::Plan Preprocessor::plan(ImageSize image) const {
 }
 
 ImageSize Preprocessor::output_size(ImageSize in) const {
-  const Shape shape = shape_of(plan(in));
+  const Shape shape = steps().shape_of(steps().plan(in));
   return {shape[1], shape[2]};
 }
 
 std::size_t Preprocessor::num_planes(ImageSize in) const {
-  return config_.resize == ResizeRule::tiles ? shape_of(plan(in))[0] : num_channels();
+  return config_.resize == ResizeRule::tiles ? steps().shape_of(steps().plan(in))[0] : num_channels();
 }
 
-Shape Preprocessor::shape_of(const Plan& plan) const {
+Shape Preprocessor::Steps::shape_of(const Plan& plan) const {
   if (config_.resize != ResizeRule::tiles) return {num_channels(), plan.rows.out, plan.columns.out};
   const std::size_t num_tiles =
       (plan.rows.out / config_.resize_height) * (plan.columns.out / config_.resize_width);
@@ -330,12 +331,12 @@ Shape Preprocessor::shape_of(const Plan& plan) const {
 }
 
 SourceMap Preprocessor::source_map(ImageSize in) const {
-  const Plan edges = plan(in);
-  const ImageSize square = input_size(in);  // which contains the image if the rules pad
-  const auto step = [](const EdgePlan& edge, std::size_t size) {
+  const Steps::Plan edges = steps().plan(in);
+  const ImageSize square = steps().input_size(in);  // which contains the image if the rules pad
+  const auto step = [](const Steps::EdgePlan& edge, std::size_t size) {
     return static_cast<double>(size) / static_cast<double>(edge.resized);
   };
-  const auto origin = [](const EdgePlan& edge) {
+  const auto origin = [](const Steps::EdgePlan& edge) {
     return static_cast<double>(edge.begin) - static_cast<double>(edge.at);
   };
   if (config_.resize == ResizeRule::box) {
@@ -349,7 +350,7 @@ SourceMap Preprocessor::source_map(ImageSize in) const {
             .x_step = map.x_step,
             .y_step = map.y_step};
   }
-  const bool in_middle = is_inside_square();
+  const bool in_middle = steps().is_inside_square();
   const double x_step = step(edges.columns, square.width), y_step = step(edges.rows, square.height);
   const auto before = [in_middle](std::size_t rest) {
     return in_middle ? static_cast<double>(rest / 2) : 0.0;

@@ -70,10 +70,14 @@ VIT_API Tensor<double> volume_angles(std::size_t num_frames, GridSize grid, std:
 
 /// Owns the complex factors of a grid: cosines and sines of angles in double, rounded once to T (double or
 /// float). Immutable; safe to share between threads.
-///   const GridCoords coords = grid_coords({.rows = 14, .columns = 20});
-///   const RopeFrequencies frequencies = RopeFrequencies::from_theta(num_axial_frequencies(64), 100.0);
-///   const RopeTable<float> table = build_axial_table<float>(coords, frequencies);
-///   rotate(queries, table, 1);  // (B, 1 + 280, H, 64): the class token stays
+/// ```
+/// using namespace vit::position;
+/// const GridCoords coords = grid_coords({.rows = 14, .columns = 20});
+/// const RopeFrequencies frequencies = RopeFrequencies::from_theta(num_axial_frequencies(64), 100.0);
+/// const RopeTable<float> table = build_axial_table<float>(coords, frequencies);
+/// vit::Tensor<float> queries(vit::Shape{1, 1 + 280, 3, 64});  // (B, T, H, d)
+/// rotate(queries.view(), table, 1);                           // the class token stays
+/// ```
 template <typename T>
 class VIT_API RopeTable {
  public:

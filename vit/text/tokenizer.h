@@ -48,8 +48,9 @@ struct TokenRow {
 };
 
 /// Immutable once loaded; threads may share it. Copies share the loaded data.
-///   vit::Tokenizer::load("siglip2").encode("a photo of a cat", 64).ids;  // 64 numbers
-///
+/// ```
+/// vit::Tokenizer::load("siglip2").encode("a photo of a cat", 64).ids;  // 64 numbers
+/// ```
 /// Texts must be UTF-8. Bytes that are not, and surrogates, are an Error: the libraries receive text that
 /// Python has decoded, so there is no result of theirs to reproduce.
 class VIT_API Tokenizer {

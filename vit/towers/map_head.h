@@ -43,8 +43,8 @@ class MapHead {
   virtual Shape output_shape(std::size_t output, GridSize grid) const = 0;
   /// The memory that forward() and compute_masks() take.
   virtual std::unique_ptr<MapMemory> make_memory() const = 0;
-  /// Tokens (T, C) of one image at taps() -> outputs, of output_shape() each. Outputs that are empty, for which
-  /// needs_branch_of() is false, are passed over. Warm calls of one grid allocate nothing.
+  /// Tokens (T, C) of one image at taps() -> outputs, of output_shape() each. Outputs that are empty, for
+  /// which needs_branch_of() is false, are passed over. Warm calls of one grid allocate nothing.
   virtual void forward(std::span<const TensorView<const float>> taps, GridSize grid,
                        std::span<const TensorView<float>> outputs, int threads, MapMemory& memory) const = 0;
 

@@ -80,9 +80,7 @@ class VisionTransformer {
   /// Outputs of the dense head for images whose tokens are there, image by image.
   void forward_dense(std::size_t num_images, const Request& request, int threads, ForwardMemory& memory,
                      Outputs& outputs) const;
-  std::shared_ptr<const DenseConfig> head_config() const {
-    return dense_ ? dense_->config() : nullptr;
-  }
+  std::shared_ptr<const DenseConfig> head_config() const { return dense_ ? dense_->config() : nullptr; }
 
   ModelConfig config_;
   const kernels::KernelTable* kernels_;

@@ -56,7 +56,9 @@ void check_text_tower(const std::filesystem::path& vectors, const CommonOptions&
   const std::string record = read_record(vectors);
   if (record.empty()) return;
   const RunModel made = parse_run_facts(record, vectors.string()).model;
-  const auto tower = describe_text_tower(model_path(common), text_options(common));
+  const TextOptions options = text_options(common);
+  const auto tower =
+      Checkpoint(model_path(common), {.architecture = options.architecture}).describe_text(options);
   const std::string found = tower ? tower->report.fingerprint : "no text tower";
   VIT_CHECK(found == made.fingerprint, (Where{"classes", ErrorKind::mismatch}), vectors.string(),
             ": holds vectors of texts of the model ", printable(made.model), " (fingerprint ",

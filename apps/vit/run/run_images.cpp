@@ -8,6 +8,7 @@
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/clips.h"
+#include "apps/vit/inputs/video_frames.h"
 
 namespace vit::app {
 namespace {

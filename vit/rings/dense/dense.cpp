@@ -266,8 +266,7 @@ SegmentMap internal::with_areas(Tensor<std::int32_t> classes, std::size_t num_cl
 Segmenter::Segmenter(std::shared_ptr<const Model> model, SegmentOptions options)
     : ImageTask(model, segment_request(head_of_segments(model))), options_(std::move(options)) {}
 
-Segmenter::Segmenter(std::shared_ptr<const Model> model)
-    : Segmenter(model, default_options(model)) {}
+Segmenter::Segmenter(std::shared_ptr<const Model> model) : Segmenter(model, default_options(model)) {}
 
 Segmenter::Segmenter(const std::filesystem::path& path, const ModelOptions& options)
     : Segmenter(Model::load(path, options)) {}
