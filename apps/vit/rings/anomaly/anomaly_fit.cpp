@@ -188,8 +188,11 @@ std::string as_json(const AnomalyModel& bank, std::size_t num_failed) {
                 {"confidence", bank.confidence()},
                 {"held_out", bank.held_out_scores().size()},
                 {"failed", num_failed}};
-  if (bank.threshold())
-    out["threshold"] = std::stod(text(*bank.threshold()));  // in the digits that scores have
+  if (bank.threshold()) {  // in the digits that scores have
+    std::string digits;
+    append_json_float(digits, *bank.threshold());
+    out["threshold"] = std::stod(digits);
+  }
   return out.dump() + "\n";
 }
 
