@@ -27,11 +27,14 @@ bool moves_text(char32_t code) {
 
 }  // namespace
 
-void append_json_box(std::string& out, const Box& box) {
-  JsonWriter json(out);
+JsonWriter& write_edges(JsonWriter& json, const std::array<double, 4>& edges) {
   json.begin_array();
-  for (const double edge : {box.x0, box.y0, box.x1, box.y1}) json.value(static_cast<float>(edge));
-  json.end_array();
+  for (const double edge : edges) json.value(static_cast<float>(edge));
+  return json.end_array();
+}
+
+JsonWriter& write_box(JsonWriter& json, const Box& box) {
+  return write_edges(json, {box.x0, box.y0, box.x1, box.y1});
 }
 
 std::string_view leading_json_string(std::string_view text) {

@@ -2,6 +2,7 @@
 // terminal.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -11,12 +12,13 @@
 namespace vit::app {
 
 using internal::append_json_float;
-using internal::append_json_string;
 using internal::json_string;
 using internal::JsonWriter;
 
-/// [x0, y0, x1, y1], each as a float.
-void append_json_box(std::string& out, const Box& box);
+/// Numbers as floats.
+JsonWriter& write_edges(JsonWriter& json, const std::array<double, 4>& edges);
+/// [x0, y0, x1, y1].
+JsonWriter& write_box(JsonWriter& json, const Box& box);
 /// The quoted string at the start of `text`, with its quotes; empty if there is none.
 std::string_view leading_json_string(std::string_view text);
 /// A field of RFC 4180: quoted if it contains a comma, a quote or a line break.

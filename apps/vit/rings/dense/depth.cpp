@@ -55,13 +55,15 @@ struct DepthOptions {
 std::string line_of(const std::string& file, const DepthMap& map, bool json) {
   if (!json)
     return text(printable(file), "  ", to_string(map.unit), "  ", map.lowest, " to ", map.highest, "\n");
-  std::string out = "{\"file\": ";
-  append_json_string(out, file);
-  out += text(", \"unit\": \"", to_string(map.unit), "\", \"min\": ");
-  append_json_float(out, map.lowest);
-  out += ", \"max\": ";
-  append_json_float(out, map.highest);
-  return out + "}\n";
+  std::string out;
+  JsonWriter(out)
+      .begin_object()
+      .member("file", file)
+      .member("unit", to_string(map.unit))
+      .member("min", map.lowest)
+      .member("max", map.highest)
+      .end_object();
+  return out + "\n";
 }
 
 class DepthWork : public ImageWork {

@@ -56,8 +56,8 @@ struct DetectOptions {
   std::optional<float> threshold;
 };
 
-std::string line_of(const std::string& file, std::span<const Detection> found, bool json) {
-  if (!json) {
+std::string line_of(const std::string& file, std::span<const Detection> found, bool is_json) {
+  if (!is_json) {
     std::string out = printable(file) + "\n";
     for (const Detection& d : found) {
       char numbers[160];
@@ -67,40 +67,30 @@ std::string line_of(const std::string& file, std::span<const Detection> found, b
     }
     return out;
   }
-  std::string out = "{\"file\": ";
-  append_json_string(out, file);
-  out += ", \"boxes\": [";
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const Detection& d = found[i];
-    out += text(i > 0 ? ", " : "", "{\"index\": ", d.index, ", \"label\": ");
-    append_json_string(out, d.label);
-    out += ", \"score\": ";
-    append_json_float(out, d.score);
-    out += ", \"box\": ";
-    append_json_box(out, d.box);
-    out += "}";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("file", file).key("boxes").begin_array();
+  for (const Detection& d : found) {
+    json.begin_object().member("index", d.index).member("label", d.label).member("score", d.score);
+    write_box(json.key("box"), d.box).end_object();
   }
-  return out + "]}\n";
+  json.end_array().end_object();
+  return out + "\n";
 }
 
 std::string coco_of(const std::string& file, std::span<const Detection> found) {
-  std::string out = "[";
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const Detection& d = found[i];
-    out += i > 0 ? ",\n {\"image_id\": " : "\n {\"image_id\": ";
-    append_json_string(out, file);
-    out += text(", \"category_id\": ", d.index, ", \"category\": ");
-    append_json_string(out, d.label);
-    out += ", \"bbox\": [";
-    for (const double value : {d.box.x0, d.box.y0, d.box.x1 - d.box.x0, d.box.y1 - d.box.y0}) {
-      if (out.back() != '[') out += ", ";
-      append_json_float(out, static_cast<float>(value));
-    }
-    out += "], \"score\": ";
-    append_json_float(out, d.score);
-    out += "}";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_array();
+  for (const Detection& d : found) {
+    json.on_own_line().begin_object().member("image_id", file);
+    json.member("category_id", d.index).member("category", d.label);
+    const double width = d.box.x1 - d.box.x0, height = d.box.y1 - d.box.y0;
+    write_edges(json.key("bbox"), {d.box.x0, d.box.y0, width, height}).member("score", d.score).end_object();
   }
-  return out + "\n]\n";
+  out += "\n";
+  json.end_array();
+  return out + "\n";
 }
 
 std::vector<NamedArray> arrays_of(std::span<const Detection> found) {

@@ -129,8 +129,8 @@ std::string outside_note(const Box& box, ImageSize image) {
 }
 
 std::string line_of(const std::string& file, std::span<const Pose> poses, std::span<const std::string> labels,
-                    bool json) {
-  if (!json) {
+                    bool is_json) {
+  if (!is_json) {
     std::string out = printable(file) + "\n";
     for (const Pose& pose : poses) {
       char box[128];
@@ -148,25 +148,16 @@ std::string line_of(const std::string& file, std::span<const Pose> poses, std::s
     }
     return out;
   }
-  std::string out = "{\"file\": ";
-  append_json_string(out, file);
-  out += ", \"poses\": [";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("file", file).key("poses").begin_array();
   for (const Pose& pose : poses) {
-    out += out.back() == '[' ? "{\"box\": " : ", {\"box\": ";
-    append_json_box(out, pose.box);
-    out += ", \"keypoints\": [";
-    for (const Keypoint& point : pose.keypoints) {
-      out += out.back() == '[' ? "[" : ", [";
-      append_json_float(out, point.x);
-      out += ", ";
-      append_json_float(out, point.y);
-      out += ", ";
-      append_json_float(out, point.score);
-      out += "]";
-    }
-    out += "]}";
+    write_box(json.begin_object().key("box"), pose.box).key("keypoints").begin_array();
+    for (const Keypoint& point : pose.keypoints) json.array(std::array{point.x, point.y, point.score});
+    json.end_array().end_object();
   }
-  return out + "]}\n";
+  json.end_array().end_object();
+  return out + "\n";
 }
 
 std::vector<NamedArray> arrays_of(const ImagePoses& found, std::size_t num_keypoints) {

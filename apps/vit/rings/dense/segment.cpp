@@ -187,8 +187,8 @@ std::vector<NamedArray> arrays_of(const ImageOutputs& outputs, const SegmentMap&
   return arrays;
 }
 
-std::string line_of(const std::string& file, const SegmentMap& map, SegmentTask task, bool json) {
-  if (!json) {
+std::string line_of(const std::string& file, const SegmentMap& map, SegmentTask task, bool is_json) {
+  if (!is_json) {
     std::string out = printable(file) + "\n";
     const double pixels = static_cast<double>(map.map.num_elements());
     for (const Segment& segment : map.segments) {
@@ -200,22 +200,16 @@ std::string line_of(const std::string& file, const SegmentMap& map, SegmentTask 
     }
     return out;
   }
-  std::string out = "{\"file\": ";
-  append_json_string(out, file);
-  out += text(", \"task\": \"", task_name(task), "\", \"segments\": [");
-  for (std::size_t i = 0; i < map.segments.size(); ++i) {
-    const Segment& segment = map.segments[i];
-    out += text(i > 0 ? ", " : "", "{\"id\": ", segment.id, ", \"index\": ", segment.index, ", \"label\": ");
-    append_json_string(out, segment.label);
-    out += ", \"score\": ";
-    if (segment.score) {
-      append_json_float(out, *segment.score);
-    } else {
-      out += "null";
-    }
-    out += text(", \"area\": ", segment.area, "}");
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("file", file).member("task", task_name(task)).key("segments").begin_array();
+  for (const Segment& segment : map.segments) {
+    json.begin_object().member("id", segment.id).member("index", segment.index);
+    json.member("label", segment.label).member("score", segment.score).member("area", segment.area);
+    json.end_object();
   }
-  return out + "]}\n";
+  json.end_array().end_object();
+  return out + "\n";
 }
 
 class SegmentWork : public ImageWork {
