@@ -1,6 +1,7 @@
 // vit pose: keypoints in boxes of images. Each box is a crop of its own in the stream; an image is decoded
 // once for all of its boxes.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <limits>
 #include <map>
