@@ -1,5 +1,5 @@
-// What the rings add to the program: commands, and measures of vit evaluate. A ring that is not built has its names in
-// rings/without/, which refuse to run.
+// What the rings add to the program: commands, and measures of vit evaluate. A ring that is not built has its
+// names in rings/without/, which refuse to run.
 #pragma once
 
 #include <memory>

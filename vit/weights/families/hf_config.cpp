@@ -152,7 +152,9 @@ std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_clas
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string number = std::to_string(i);
     const auto name = names->find(number);
-    labels[i] = !name || name->is_null() ? number : name->is_number() ? std::to_string(name->as_integer()) : name->as_string();
+    labels[i] = !name || name->is_null() ? number
+                : name->is_number()      ? std::to_string(name->as_integer())
+                                         : name->as_string();
     has_names = has_names || (name && !name->is_null() && labels[i] != "LABEL_" + number);
   }
   if (!has_names) labels.clear();
