@@ -90,21 +90,28 @@ double rotated_error(const ConformanceCase& c, const RopeConvention& convention,
   return worst;
 }
 
+/// A wrong choice.
+struct Mistake {
+  double sign = 1.0;
+  double offset = 0.0;
+  bool swaps_axes = false;
+};
+
 /// Rotated by the frequency vectors and pairs of the file, nothing else: the common form of every rotary
 /// encoding.
-double normal_form_error(const ConformanceCase& c, double sign) {
+double normal_form_error(const ConformanceCase& c, const Mistake& mistake) {
   const std::vector<double> stored = c.doubles("normal_form"), where = c.doubles("coordinates");
   std::vector<FrequencyVector> vectors;
   for (std::size_t i = 0; i < stored.size(); i += 3)
     vectors.push_back({.x = stored[i], .y = stored[i + 1], .t = stored[i + 2]});
   GridCoords coords;
   for (std::size_t n = 0; n < where.size(); n += 3) {
-    coords.t_x.push_back(where[n]);
-    coords.t_y.push_back(where[n + 1]);
+    coords.t_x.push_back(where[n + (mistake.swaps_axes ? 1 : 0)] + mistake.offset);
+    coords.t_y.push_back(where[n + (mistake.swaps_axes ? 0 : 1)] + mistake.offset);
     coords.t_t.push_back(where[n + 2]);
   }
   Tensor<double> angles = rope_angles(coords, FrequencyVectors(std::move(vectors)));
-  for (double& angle : angles.flat()) angle *= sign;
+  for (double& angle : angles.flat()) angle *= mistake.sign;
   std::vector<ChannelPair> pairs;
   const std::vector<std::int64_t> channels = c.integers("pairs");
   for (std::size_t i = 0; i < channels.size(); i += 2)
@@ -132,8 +139,10 @@ TEST_CASE(
     CAPTURE(c.name);
     CAPTURE(c.title);
     num_held += 1;
-    CHECK(normal_form_error(c, 1.0) <= 4.0 * (3.0 + 8.0 * 24.0) * 0x1p-53);
-    CHECK(normal_form_error(c, -1.0) > 0.01);
+    CHECK(normal_form_error(c, {}) <= 4.0 * (3.0 + 8.0 * 24.0) * 0x1p-53);
+    CHECK(normal_form_error(c, {.sign = -1.0}) > 0.01);
+    CHECK(normal_form_error(c, {.offset = 1.0}) > 0.01);
+    CHECK(normal_form_error(c, {.swaps_axes = true}) > 0.01);
   }
   CHECK(num_held >= 6);
 }
