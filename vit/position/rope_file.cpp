@@ -1,7 +1,6 @@
 #include "vit/position/rope_file.h"
 
 #include <algorithm>
-#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -83,7 +82,8 @@ RopeIdentity identify_rope_file(const TensorFile& file, const IdentifyOptions& o
   VIT_CHECK(!found.empty(), kRopeFile, file.path().string(),
             ": no tensors cos and sin, angles, or q and q_rotated, found ", names_in(file));
   RopeIdentity out = std::move(found.front());  // vectors know the pairing
-  for (const RopeIdentity& other : found | std::views::drop(1)) {
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    const RopeIdentity& other = found[i];
     std::erase_if(out.agreeing, [&](const RopeConvention* convention) {
       return std::ranges::find(other.agreeing, convention) == other.agreeing.end();
     });

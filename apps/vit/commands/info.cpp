@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/vit/commands/commands.h"
+#include "apps/vit/commands/expect.h"
 #include "apps/vit/commands/flops.h"
 #include "apps/vit/commands/model_facts.h"
 #include "apps/vit/ground/flag_names.h"
@@ -37,7 +38,8 @@ constexpr const char* kExamples =
     "  vit info --peak               measures the floating-point peak of this machine\n"
     "  vit info --model vit_base/    family, configuration, parameters, preprocessing\n"
     "  vit info --model vit_base/ --tensors --json\n"
-    "  vit info --architecture vit_base_patch16_rope_224";
+    "  vit info --architecture vit_base_patch16_rope_224\n"
+    "  vit info --model run7.pth --layout run7.json --expect pixels.npy outputs.npy";
 
 constexpr const char* kNoPreprocessing =
     "no file defines the preprocessing; only preprocessed pixels (.npy) can be used";
@@ -49,6 +51,7 @@ struct InfoOptions {
   bool peak = false;
   bool tensors = false;
   bool list_kernels = false;
+  ExpectOptions expect;
 };
 
 // -------------------------------------------------------------------------------------------- the machine
@@ -385,6 +388,13 @@ int info(InfoOptions options) {
   }
   const bool has_model = !options.common.model.empty() || !options.common.model_options.architecture.empty();
   if (options.tensors && !has_model) fail_usage("--tensors needs PATH or --model");
+  if (!options.expect.feature.empty() && options.expect.pixels.empty())
+    fail_usage("--feature is for --expect PIXELS.npy OUTPUTS.npy");
+  if (!options.expect.pixels.empty()) {
+    if (!has_model) fail_usage("--expect needs PATH or --model");
+    options.expect.json = options.json;
+    return expect_outputs(options.common, options.expect);
+  }
   JsonValue out = machine_json(options);
   if (has_model) out["model"] = model_json(options, load_facts(options));
   std::string printed;
@@ -406,26 +416,40 @@ int info(InfoOptions options) {
 
 Command info_command() {
   const auto options = std::make_shared<InfoOptions>();
-  Command command{.name = "info",
-                  .summary = "Show version, CPU, kernels and model details",
-                  .footer = kExamples,
-                  .options = {{.name = "PATH",
-                               .type_name = "",
-                               .help = "The model, same as --model",
-                               .target = text_target(options->path)},
-                              {.name = "--json",
-                               .type_name = "",
-                               .help = "Everything as one JSON object",
-                               .flag = &options->json},
-                              {.name = "--peak",
-                               .type_name = "",
-                               .help = "Measure the floating-point peak",
-                               .flag = &options->peak},
-                              {.name = "--tensors",
-                               .type_name = "",
-                               .help = "List the tensors of the model and their use",
-                               .flag = &options->tensors}},
-                  .run = [options] { return info(*options); }};
+  Command command{
+      .name = "info",
+      .summary = "Show version, CPU, kernels and model details",
+      .footer = kExamples,
+      .options = {{.name = "PATH",
+                   .type_name = "",
+                   .help = "The model, same as --model",
+                   .target = text_target(options->path)},
+                  {.name = "--json",
+                   .type_name = "",
+                   .help = "Everything as one JSON object",
+                   .flag = &options->json},
+                  {.name = "--peak",
+                   .type_name = "",
+                   .help = "Measure the floating-point peak",
+                   .flag = &options->peak},
+                  {.name = "--tensors",
+                   .type_name = "",
+                   .help = "List the tensors of the model and their use",
+                   .flag = &options->tensors},
+                  {.name = "--expect",
+                   .type_name = "PIXELS.npy OUTPUTS.npy",
+                   .help = "Compare with the outputs of your own script; where a --layout differs, try the "
+                           "choices that no tensor determines, and print it corrected",
+                   .target = {[options](const std::vector<std::string>& values) {
+                     options->expect.pixels = not_empty(values[0]);
+                     options->expect.outputs = not_empty(values[1]);
+                   }},
+                   .occurs = Occurs::two_values},
+                  {.name = "--feature",
+                   .type_name = "NAME",
+                   .help = "Of --expect: the output to compare; default: the one whose shape fits",
+                   .target = text_target(options->expect.feature)}},
+      .run = [options] { return info(*options); }};
   add_common_options(command.options, options->common);
   list_kernels_without_name(command.options, options->list_kernels);
   return command;

@@ -99,6 +99,7 @@ void add_option(CLI::App& app, const Option& option) {
   switch (option.occurs) {
     case Occurs::once: break;
     case Occurs::optional_value: added->expected(0, 1); break;
+    case Occurs::two_values: added->expected(2); break;
     case Occurs::repeated:
       added->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
       break;

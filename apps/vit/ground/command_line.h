@@ -23,6 +23,7 @@ struct Target {
 enum class Occurs {
   once,
   optional_value,   // --kernels or --kernels NAME: no value or an empty one means none
+  two_values,       // --expect PIXELS OUTPUTS
   repeated,         // --set A --set B
   list,             // --sizes 224,384
   all_positionals,  // INPUT...

@@ -10,6 +10,7 @@
 #include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/base/dtype.h"
 #include "vit/config.h"
 
 namespace vit::app {
@@ -158,14 +159,23 @@ NpyHeader parse_npy_header(std::string_view dictionary) {
   return header;
 }
 
-PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
+namespace {
+
+/// The start of a .npy file, whose numbers follow.
+struct NpyStart {
+  NpyHeader header;
+  std::size_t data_offset = 0;
+  std::uintmax_t file_bytes = 0;
+};
+
+NpyStart read_start(const std::filesystem::path& path) {
   VIT_CHECK(std::filesystem::is_regular_file(path), "npy", "is a pipe or device, expected a regular file");
   std::ifstream file(path, std::ios::binary);
   VIT_CHECK(file.is_open(), "npy", "cannot open the file: ", std::strerror(errno));
   std::error_code no_size;
-  const std::uintmax_t file_bytes = std::filesystem::file_size(path, no_size);
+  NpyStart out{.header = {}, .file_bytes = std::filesystem::file_size(path, no_size)};
   VIT_CHECK(!no_size, "npy", "cannot determine the length of the file: ", no_size.message());
-  VIT_CHECK(file_bytes > 0, "npy", "the file is empty");
+  VIT_CHECK(out.file_bytes > 0, "npy", "the file is empty");
   std::string start(8, '\0');
   file.read(start.data(), 8);
   VIT_CHECK(file.gcount() == 8 && start.starts_with(kMagic), "npy",
@@ -177,8 +187,56 @@ PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
   const std::size_t header_bytes = little_endian(read_exactly(file, length_bytes));
   VIT_CHECK(header_bytes <= kMaxHeaderBytes, "npy", "a header of ", header_bytes,
             " bytes is too long for pixels");
-  const NpyHeader header = parse_npy_header(read_exactly(file, header_bytes));
-  data_offset_ = 8 + length_bytes + header_bytes;
+  out.header = parse_npy_header(read_exactly(file, header_bytes));
+  out.data_offset = 8 + length_bytes + header_bytes;
+  return out;
+}
+
+}  // namespace
+
+Tensor<float> load_npy_floats(const std::filesystem::path& path) {
+  const NpyStart start = read_start(path);
+  const NpyHeader& header = start.header;
+  const bool is_half = header.descr == "<f2", is_double = header.descr == "<f8";
+  if (!is_half && !is_double) check_dtype(header.descr);
+  VIT_CHECK(!header.fortran_order, "npy", "the array is in Fortran order; save numpy.ascontiguousarray(x)");
+  VIT_CHECK(!header.shape.empty() && header.shape.size() <= Shape::kMaxRank, "npy",
+            "expected an array of 1 to ", Shape::kMaxRank, " dimensions, found ", bracketed(header.shape));
+  std::size_t count = 1;
+  for (const std::size_t size : header.shape) count = checked_mul(count, size, "npy");
+  const std::size_t width = is_half ? 2 : is_double ? 8 : 4, bytes = checked_mul(count, width, "npy");
+  VIT_CHECK(count > 0 && start.file_bytes == checked_add(start.data_offset, bytes, "npy"), "npy", "shape ",
+            bracketed(header.shape), " needs ", bytes, " bytes of data, the file has ",
+            start.file_bytes - std::min<std::uintmax_t>(start.file_bytes, start.data_offset));
+  std::vector<char> stored(bytes);
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(start.data_offset));
+  file.read(stored.data(), static_cast<std::streamsize>(bytes));
+  VIT_CHECK(file.good(), "npy", "cannot read the numbers; did the file change?");
+  Tensor<float> out{Shape(std::span<const std::size_t>(header.shape))};
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* const from = stored.data() + i * width;
+    float& to = out.data()[i];
+    if (is_half) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, from, sizeof bits);
+      to = internal::f16_to_float(bits);
+    } else if (is_double) {
+      double value = 0.0;
+      std::memcpy(&value, from, sizeof value);
+      to = static_cast<float>(value);
+    } else {
+      std::memcpy(&to, from, sizeof to);
+    }
+  }
+  return out;
+}
+
+PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
+  const NpyStart start = read_start(path);
+  const NpyHeader& header = start.header;
+  const std::uintmax_t file_bytes = start.file_bytes;
+  data_offset_ = start.data_offset;
 
   check_dtype(header.descr);
   VIT_CHECK(!header.fortran_order, "npy", "the array is in Fortran order; save numpy.ascontiguousarray(x)");

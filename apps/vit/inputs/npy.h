@@ -32,6 +32,10 @@ class PixelFile {
   std::size_t width_ = 0;
 };
 
+/// The numbers of a .npy file of one to four dimensions, float16, float32 or float64, C order. Throws Error
+/// naming what is wrong.
+Tensor<float> load_npy_floats(const std::filesystem::path& path);
+
 /// The contents of the header of a .npy file.
 struct NpyHeader {
   std::string descr;  // "<f4"

@@ -210,6 +210,9 @@ std::string TensorMatcher::advice() const {
            "is "
            "saved, or save_pretrained() of the adapter, which ModelOptions::adapter adds";
   }
+  if (!files_.options.layout.empty() && missing_.empty() && wrong_.empty())
+    return "; a buffer that the model does not need is named under \"ignore\" of the layout file, with the "
+           "reason";
   const std::span<const Source> token = layout_.sources(Part::class_token);
   if (!files_.config && !token.empty() && token.front().is_stored() &&
       files_.find(layout_, Part::class_token) == nullptr) {
