@@ -167,7 +167,7 @@ TEST_CASE("layouts: what the tensors do not give is required by name") {
   check_refused(replaced(own_layout(), sizes, ""), ErrorKind::mismatch, {"image_height"});
 }
 
-TEST_CASE("layouts: a buffer that the layout does not name is an error that tells the remedy") {
+TEST_CASE("layouts: a buffer that the layout does not name is an error that names the remedy") {
   check_refused(
       replaced(own_layout(), R"("ignore": {"trunk.frequencies": "computed from theta"})", R"("ignore": {})"),
       ErrorKind::mismatch, {"trunk.frequencies", "\"ignore\""});
