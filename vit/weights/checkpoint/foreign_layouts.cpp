@@ -11,11 +11,11 @@ namespace vit::internal {
 namespace {
 
 /// Tensors that only the files of one repository have, all of them; an entry matches names that hold it.
-struct ForeignLayout {
+struct OtherLayout {
   std::string_view first, second;
   std::string_view sentence;
 };
-constexpr ForeignLayout kLayouts[] = {
+constexpr OtherLayout kLayouts[] = {
     {"mask_head.", "class_head.",
      "these are the names of EoMT's own training; the folder of transformers is read (hf download "
      "tue-mps/...), or "
@@ -55,7 +55,7 @@ std::string foreign_layout(const TensorFile& tensors) {
     return "the file was converted for MLX, which keeps the channels of convolutions last; take the PyTorch "
            "or "
            "safetensors checkpoint that it was made from";
-  for (const ForeignLayout& layout : kLayouts) {
+  for (const OtherLayout& layout : kLayouts) {
     if (holds(entries, layout.first) && holds(entries, layout.second)) return std::string(layout.sentence);
   }
   return "";
