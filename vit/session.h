@@ -80,8 +80,8 @@ class VIT_API Session {
   Session& operator=(Session&&) noexcept;
 
   const Model& model() const noexcept { return *model_; }  // lives as long as the session
-  const std::shared_ptr<const Model>& shared_model() const noexcept { return model_; }
-  const SessionOptions& options() const noexcept;  // as given
+  const std::shared_ptr<const Model>& shared_model() const noexcept { return model_; }  // as model()
+  const SessionOptions& options() const noexcept;                                       // as given
   /// Throws Error if no file of the checkpoint defines the preprocessing.
   const Preprocessor& preprocessor() const;
 
@@ -137,7 +137,7 @@ class VIT_API ImageTask {
   const Request& request() const noexcept { return request_; }                   // for a Session
 
  protected:
-  ImageTask(std::shared_ptr<const Model> model, Request request);
+  ImageTask(std::shared_ptr<const Model> model, Request request);  // which the model can answer
   /// Throws Error if the session has another model.
   void run(Session& session, const ImageSource& image, Outputs& outputs) const;
 
