@@ -14,6 +14,7 @@
 #include "vit/classifier_head.h"
 #include "vit/config.h"
 #include "vit/dense.h"
+#include "vit/encoder.h"
 #include "vit/fit.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"

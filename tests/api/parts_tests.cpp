@@ -191,6 +191,93 @@ TEST_CASE("parts: attention is softmax(q k^T / sqrt(d)) v of rotated queries and
   check_attention({.prefix = 0, .tokens = 12}, table, {.num_heads = 4, .sequences = windows});
 }
 
+TEST_CASE("parts: an encoder is its layers, one after the other") {
+  constexpr std::size_t kImages = 2, kTokens = 13, kWidth = 16, kHeads = 2, kHidden = 24, kDepth = 2;
+  test::Rng rng(11);
+  struct Stored {
+    Tensor<float> qkv, proj, gate, fc1, fc2;
+    std::vector<float> gamma1, beta1, gamma2, scale1, bias;
+  };
+  std::vector<Stored> stored;
+  std::vector<BlockTensors> blocks;
+  for (std::size_t i = 0; i < kDepth; ++i)
+    stored.push_back({rng.tensor({3 * kWidth, kWidth}), rng.tensor({kWidth, kWidth}),
+                      rng.tensor({kHidden, kWidth}), rng.tensor({kHidden, kWidth}),
+                      rng.tensor({kWidth, kHidden}), rng.numbers(kWidth), rng.numbers(kWidth),
+                      rng.numbers(kWidth), rng.numbers(kWidth), rng.numbers(kHidden)});
+  for (const Stored& s : stored) {
+    blocks.push_back({.norm1 = {.gamma = s.gamma1, .beta = s.beta1},
+                      .qkv = {.weight = s.qkv},
+                      .proj = {.weight = s.proj},
+                      .scale1 = s.scale1,
+                      .norm2 = {.gamma = s.gamma2},
+                      .fc1 = {.weight = s.fc1, .bias = s.bias},
+                      .fc2 = {.weight = s.fc2}});
+  }
+  const auto table = position::build_axial_table<float>(
+      position::grid_coords({3, 4}),
+      position::RopeFrequencies::from_theta(position::num_axial_frequencies(8), 100.0));
+  const std::vector<position::RopeFactors> one{table}, each{table, {}};
+  const Tensor<float> tokens = rng.tensor({kImages, kTokens, kWidth});
+  const auto copy = [&] {
+    Tensor<float> x(tokens.shape());
+    std::ranges::copy(tokens.flat(), x.data());
+    return x;
+  };
+  /// The layers by hand.
+  const auto by_hand = [&](std::span<const position::RopeFactors> factors) {
+    Tensor<float> x = copy(), normed(x.shape()), qkv(Shape{kImages, kTokens, 3 * kWidth}),
+                  hidden(Shape{kImages, kTokens, kHidden});
+    for (std::size_t i = 0; i < kDepth; ++i) {
+      const Stored& s = stored[i];
+      LayerNorm(s.gamma1, s.beta1, 1e-6f).forward(x, normed);
+      Linear(s.qkv).forward(normed, qkv);
+      const Tensor<float> heads =
+          attention(columns(qkv, 0, kWidth), columns(qkv, kWidth, kWidth), columns(qkv, 2 * kWidth, kWidth),
+                    factors[factors.size() == 1 ? 0 : i], 1, {.num_heads = kHeads});
+      Linear(s.proj).forward(heads, x, {.scale = s.scale1, .residual = x});
+      LayerNorm(s.gamma2, {}, 1e-6f).forward(x, normed);
+      Linear(s.fc1, s.bias).forward(normed, hidden, {.activation = Activation::silu});
+      Linear(s.fc2).forward(hidden, x, {.residual = x});
+    }
+    return x;
+  };
+  const BlockOptions options{.num_heads = kHeads, .activation = Activation::silu};
+  const Encoder encoder(blocks, options);
+  CHECK(encoder.depth() == kDepth);
+  EncoderMemory memory;
+  for (const std::vector<position::RopeFactors>* factors : {&one, &each}) {
+    const Tensor<float> expected = by_hand(*factors);
+    for (const int threads : {1, 2}) {
+      Tensor<float> x = copy();
+      encoder.forward(x, *factors, 1, memory, threads);
+      CHECK(same_bits(x.flat(), expected.flat()));
+      std::ranges::copy(tokens.flat(), x.data());
+      const std::size_t before = test::allocation_count();
+      encoder.forward(x, *factors, 1, memory, threads);
+      CHECK(test::allocation_count() == before);
+      CHECK(same_bits(x.flat(), expected.flat()));
+    }
+  }
+  for (std::size_t i = 0; i < kDepth; ++i) blocks[i].gate = {.weight = stored[i].gate};
+  Tensor<float> gated = copy();
+  Encoder(blocks, options).forward(gated, one, 1, memory);
+  CHECK_FALSE(same_bits(gated.flat(), by_hand(one).flat()));
+
+  Tensor<float> x = copy();
+  const auto fails = [&](std::span<const BlockTensors> of, const BlockOptions& settings) {
+    CHECK_THROWS_AS(Encoder(of, settings), const Error&);
+  };
+  fails({}, options);
+  fails(blocks, {.num_heads = 3});
+  CHECK_THROWS_AS(encoder.forward(x, std::vector<position::RopeFactors>(3), 1, memory), const Error&);
+  CHECK_THROWS_AS(encoder.forward(x, one, 0, memory), const Error&);  // 13 patches, factors of 12
+  Tensor<float> narrow(Shape{1, kTokens, 8});
+  CHECK_THROWS_AS(encoder.forward(narrow, one, 1, memory), const Error&);
+  blocks.back().norm2.gamma = std::span(stored.back().gamma2).first(8);
+  fails(blocks, options);
+}
+
 TEST_CASE("parts: warm calls allocate nothing") {
   test::Rng rng(5);
   const auto table = position::build_axial_table<float>(
