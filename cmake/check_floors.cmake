@@ -66,7 +66,6 @@ set(door
     layers/activations.h layers/linear.h position/rope_file.h
     rings/dense/map_metrics.h rings/fit/memory.h
     text/clean.h text/unicode.h
-    towers/batch_plan.h
     weights/checkpoint/adapter.h weights/checkpoint/checkpoint_folder.h weights/checkpoint/config_json.h
     weights/checkpoint/preprocess_config.h weights/checkpoint/tower_architectures.h weights/families/timm_args.h)
 

@@ -54,10 +54,11 @@ struct SessionOptions {
 /// How images of one size are computed: in passes of images_per_pass; a pass as num_tasks tasks of
 /// images_per_task, one thread each, and then num_shared images by all threads. Results do not depend on it.
 struct PassPlan {
-  std::size_t images_per_pass = 1;  // of all passes except the last
-  std::size_t images_per_task = 1;  // computed one after the other by one thread
-  std::size_t num_tasks = 0;        // of a pass
-  std::size_t num_shared = 0;       // images of a pass that all threads compute together
+  std::size_t images_per_pass = 1;   // of all passes except the last
+  std::size_t images_per_task = 1;   // computed one after the other by one thread
+  std::size_t num_tasks = 0;         // of a pass
+  std::size_t num_shared = 0;        // images of a pass that all threads compute together
+  std::size_t images_per_group = 1;  // that for_each_image() reads before it computes them
 };
 
 /// Working memory and settings of one thread of the caller; must not be shared. Several sessions may use one
@@ -114,6 +115,8 @@ class VIT_API Session {
   StageTimes measure(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// The plan of this session for `num_images` inputs of this size. Throws Error if the model cannot take it.
   PassPlan plan(std::size_t num_images, std::size_t height, std::size_t width) const;
+  /// PassPlan::images_per_group of the smallest images, for sessions with these threads and this batch.
+  static std::size_t most_images_per_group(const SessionOptions& options);
   /// Bytes of working memory.
   std::size_t workspace_bytes() const noexcept;
 

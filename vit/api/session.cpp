@@ -131,18 +131,26 @@ void Session::watch_passes(PassWatch* watch) noexcept {
   state_->memory.watch_passes(watch);
 }
 
+std::size_t Session::most_images_per_group(const SessionOptions& options) {
+  return plan_group(static_cast<std::size_t>(resolve_threads(options.threads)), options.batch).at_most;
+}
+
 PassPlan Session::plan(std::size_t num_images, std::size_t height, std::size_t width) const {
   const GridSize grid = model_->grid_for(height, width);
+  const auto num_threads = static_cast<std::size_t>(resolve_threads(state_->options.threads));
   const BatchPlan plan =
       plan_batches({.num_images = num_images,
                     .num_tokens = grid.rows * grid.columns +
                                   model_->config().num_prefix_after(model_->config().encoder.depth - 1),
                     .batch = state_->options.batch,
-                    .num_threads = static_cast<std::size_t>(resolve_threads(state_->options.threads))});
+                    .num_threads = num_threads});
   return {.images_per_pass = plan.images_per_pass,
           .images_per_task = plan.images_per_task,
           .num_tasks = plan.num_tasks,
-          .num_shared = plan.num_shared};
+          .num_shared = plan.num_shared,
+          .images_per_group =
+              plan_group(num_threads, state_->options.batch)
+                  .num_images(model_->config().image.num_channels * height * width * sizeof(float))};
 }
 
 Image Session::decode(const std::filesystem::path& file) const {

@@ -12,6 +12,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/base/interpolation.h"
 #include "vit/image/resize_limits.h"
 
 namespace vit::internal {
@@ -213,15 +214,6 @@ kernels::ResampleAxis FixedAxis::view() const noexcept {
 
 namespace {
 
-/// Weights of the taps at -1, 0, 1 and 2 for a point `t` after tap 0, a = -0.75.
-std::array<float, 4> cubic_weights(double t) {
-  constexpr double a = -0.75;
-  const auto near = [](double x) { return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0; };
-  const auto far = [](double x) { return ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a; };
-  return {static_cast<float>(far(t + 1.0)), static_cast<float>(near(t)), static_cast<float>(near(1.0 - t)),
-          static_cast<float>(far(2.0 - t))};
-}
-
 /// Four taps for each output, for shrinking and growing; taps beyond the image use the border.
 void fill_opencv_cubic(const AxisSpan& span, FloatAxis& axis) {
   const double scale = static_cast<double>(span.in) / static_cast<double>(span.out);
@@ -229,7 +221,7 @@ void fill_opencv_cubic(const AxisSpan& span, FloatAxis& axis) {
   for (std::size_t i = span.begin; i < span.end; ++i) {
     const double at = (static_cast<double>(i) + 0.5) * scale - 0.5;
     const auto tap = static_cast<std::ptrdiff_t>(std::floor(at));
-    const std::array<float, 4> weights = cubic_weights(at - std::floor(at));
+    const std::array<double, 4> weights = cubic_weights(at - std::floor(at));
     const std::ptrdiff_t first = std::clamp<std::ptrdiff_t>(tap - 1, 0, last);
     const std::ptrdiff_t end = std::clamp<std::ptrdiff_t>(tap + 2, 0, last) + 1;
     axis.first.push_back(static_cast<std::size_t>(first));
@@ -239,7 +231,7 @@ void fill_opencv_cubic(const AxisSpan& span, FloatAxis& axis) {
     for (std::ptrdiff_t k = 0; k < 4; ++k) {
       const std::ptrdiff_t input = std::clamp<std::ptrdiff_t>(tap - 1 + k, 0, last);
       axis.weights[axis.offset.back() + static_cast<std::size_t>(input - first)] +=
-          weights[static_cast<std::size_t>(k)];
+          static_cast<float>(weights[static_cast<std::size_t>(k)]);
     }
   }
 }

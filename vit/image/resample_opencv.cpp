@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "vit/base/checked.h"
+#include "vit/base/interpolation.h"
 
 namespace vit::internal {
 namespace {
@@ -41,7 +42,6 @@ Taps<float> area_taps(std::size_t in, std::size_t out) {
 
 /// a = -0.75; the border is repeated beyond the image.
 Taps<double> cubic_taps(std::size_t in, std::size_t out) {
-  constexpr double a = -0.75;
   const double scale = static_cast<double>(in) / static_cast<double>(out);
   Taps<double> taps;
   for (std::size_t i = 0; i < out; ++i) {
@@ -49,8 +49,7 @@ Taps<double> cubic_taps(std::size_t in, std::size_t out) {
     auto& row = taps.outputs.emplace_back();
     for (int k = -1; k <= 2; ++k) {
       const double place = std::floor(at) + k, d = std::abs(at - place);
-      const double weight = d <= 1.0 ? ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0
-                                     : ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a;
+      const double weight = d <= 1.0 ? cubic_near(d) : cubic_far(d);
       row.push_back({static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(in - 1))), weight});
     }
   }

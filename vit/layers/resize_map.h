@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "vit/base/arena.h"
-#include "vit/base/bilinear.h"
 #include "vit/base/choices.h"
+#include "vit/base/interpolation.h"
 #include "vit/kernels/kernels.h"
 #include "vit/layers/map.h"
 

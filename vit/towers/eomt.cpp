@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "vit/base/bilinear.h"
 #include "vit/base/check.h"
+#include "vit/base/interpolation.h"
 
 namespace vit::internal {
 

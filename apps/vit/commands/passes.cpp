@@ -17,7 +17,6 @@
 #include "vit/kernels/tile_meter.h"
 #include "vit/machine.h"
 #include "vit/session.h"
-#include "vit/towers/batch_plan.h"
 
 namespace vit::app {
 namespace {
@@ -131,9 +130,7 @@ class Pass {
             {"images_per_task", plan.images_per_task},
             {"tasks", plan.num_tasks},
             {"shared_images", plan.num_shared},
-            {"images_per_group",
-             internal::plan_group(static_cast<std::size_t>(combination.threads), combination.batch)
-                 .num_images(3 * combination.height * combination.width * sizeof(float))}};
+            {"images_per_group", plan.images_per_group}};
   }
 
  private:

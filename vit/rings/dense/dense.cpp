@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/interpolation.h"
 #include "vit/base/parallel.h"
 #include "vit/rings/dense/semantic.h"
 
@@ -19,33 +20,27 @@ struct Axis {
   std::vector<std::array<float, 4>> weights;
 };
 
-/// Cubic with a = -0.75 at distances 1 + t, t, 1 - t and 2 - t.
-std::array<float, 4> cubic_weights(float t) {
-  constexpr float a = -0.75f;
-  const auto near = [](float x) { return ((a + 2.0f) * x - (a + 3.0f)) * x * x + 1.0f; };
-  const auto far = [](float x) { return ((a * x - 5.0f * a) * x + 8.0f * a) * x - 4.0f * a; };
-  return {far(t + 1.0f), near(t), near(1.0f - t), far(2.0f - t)};
-}
-
 Axis make_axis(std::size_t in, std::size_t out, ImageResize rule) {
   Axis axis;
   const auto last = static_cast<std::ptrdiff_t>(in) - 1;
-  const bool corners = rule == ImageResize::bilinear_corners;
-  const float scale = !corners  ? static_cast<float>(in) / static_cast<float>(out)
-                      : out > 1 ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
-                                : 0.0f;
+  const Alignment alignment = rule == ImageResize::bilinear_corners ? Alignment::corners : Alignment::edges;
+  const float scale = static_cast<float>(in) / static_cast<float>(out);
   for (std::size_t i = 0; i < out; ++i) {
-    float at = corners ? scale * static_cast<float>(i) : scale * (static_cast<float>(i) + 0.5f) - 0.5f;
-    if (rule == ImageResize::bilinear) at = std::max(at, 0.0f);
-    const float low = std::floor(at), t = at - low;
-    const auto first = static_cast<std::ptrdiff_t>(low) - 1;
+    std::ptrdiff_t low = 0;
+    if (rule == ImageResize::bicubic) {
+      const float at = scale * (static_cast<float>(i) + 0.5f) - 0.5f, floor = std::floor(at);
+      low = static_cast<std::ptrdiff_t>(floor);
+      axis.weights.push_back(cubic_weights(at - floor));
+    } else {
+      const BilinearSource source = bilinear_source(i, out, in, alignment);
+      low = static_cast<std::ptrdiff_t>(source.first);
+      axis.weights.push_back({0.0f, 1.0f - source.t, source.t, 0.0f});
+    }
     std::array<std::size_t, 4> inputs{};
     for (std::ptrdiff_t k = 0; k < 4; ++k)
       inputs[static_cast<std::size_t>(k)] =
-          static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(first + k, 0, last));
+          static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(low - 1 + k, 0, last));
     axis.inputs.push_back(inputs);
-    axis.weights.push_back(rule == ImageResize::bicubic ? cubic_weights(t)
-                                                        : std::array<float, 4>{0.0f, 1.0f - t, t, 0.0f});
   }
   return axis;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "vit/base/bilinear.h"
+#include "vit/base/interpolation.h"
 #include "vit/towers/image_windows.h"
 
 namespace vit::internal {

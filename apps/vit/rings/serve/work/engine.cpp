@@ -10,7 +10,6 @@
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
-#include "vit/towers/batch_plan.h"
 
 namespace vit::app {
 namespace {
@@ -58,7 +57,8 @@ Engine::Engine(std::span<ServedModel> models, DecodePool& pool, Metrics& metrics
       metrics_(metrics),
       options_(options),
       num_threads_(static_cast<std::size_t>(internal::resolve_threads(options.threads))),
-      batch_limit_(options.batch != 0 ? options.batch : internal::plan_group(num_threads_, 0).at_most),
+      batch_limit_(options.batch != 0 ? options.batch
+                                      : Session::most_images_per_group({.threads = options.threads})),
       ready_(models.size()),
       worker_outputs_(pool.size()) {}
 
