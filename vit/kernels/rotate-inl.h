@@ -69,14 +69,24 @@ HWY_INLINE void rotate_neighbors(const float* in, size_t pairs, const float* cos
   for (size_t i = 0; i < 2 * rest; ++i) out[2 * j + i] = lanes[i];
 }
 
-/// With an angle per channel; the channels of pair j are step * j and step * j + partner.
-HWY_INLINE void rotate_channels(const float* in, size_t pairs, size_t step, size_t partner, const float* cos,
-                                const float* sin, float* out) {
+/// Like rotate_neighbors, with an angle per channel. A loop of its own: the compiler's choice of fused
+/// products, and with it the bits, depend on the distance of the channels being known.
+HWY_INLINE void rotate_neighbors_apart(const float* in, size_t pairs, const float* cos, const float* sin,
+                                       float* out) {
   for (size_t j = 0; j < pairs; ++j) {
-    const size_t at_p = step * j, at_q = step * j + partner;
-    const float p = in[at_p], q = in[at_q];
-    out[at_p] = p * cos[at_p] - q * sin[at_p];
-    out[at_q] = q * cos[at_q] + p * sin[at_q];
+    const float p = in[2 * j], q = in[2 * j + 1];
+    out[2 * j] = p * cos[2 * j] - q * sin[2 * j];
+    out[2 * j + 1] = q * cos[2 * j + 1] + p * sin[2 * j + 1];
+  }
+}
+
+/// Like rotate_halves, with an angle per channel.
+HWY_INLINE void rotate_halves_apart(const float* in, size_t pairs, const float* cos, const float* sin,
+                                    float* out) {
+  for (size_t j = 0; j < pairs; ++j) {
+    const float p = in[j], q = in[pairs + j];
+    out[j] = p * cos[j] - q * sin[j];
+    out[pairs + j] = q * cos[pairs + j] + p * sin[pairs + j];
   }
 }
 
@@ -93,7 +103,11 @@ HWY_INLINE void rotate_token(const float* in, size_t token, size_t head_dim, con
   const float* const sin = rotation.sin + (token - rotation.num_prefix) * angles;
   const bool halves = rotation.pairing == RopePairing::halves;
   if (rotation.angles == RopeAngles::per_channel) {
-    rotate_channels(in, pairs, halves ? 1 : 2, halves ? pairs : 1, cos, sin, out);
+    if (halves) {
+      rotate_halves_apart(in, pairs, cos, sin, out);
+    } else {
+      rotate_neighbors_apart(in, pairs, cos, sin, out);
+    }
   } else if (halves) {
     rotate_halves(in, pairs, cos, sin, out);
   } else {
