@@ -22,7 +22,7 @@ constexpr const char* kFooter =
     "sin (N, d/2), of each head where they differ (H, N, d/2); --vectors adds q, k, q_rotated, k_rotated\n"
     "(1, P + N, 2, d) and scores (2, P + N, P + N). identify reads cos and sin, or angles, or q and "
     "q_rotated,\n"
-    "from .npz, .npy (angles) or .safetensors, in any precision, and exits with 0 if they follow a "
+    "from .npz or .safetensors, in any precision, and exits with 0 if they follow a "
     "published\n"
     "convention, with 1 if not.\n"
     "Examples:\n"

@@ -10,7 +10,6 @@
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
-#include "apps/vit/inputs/npy.h"
 #include "vit/base/check.h"
 #include "vit/io/npz.h"
 #include "vit/io/safetensors.h"
