@@ -12,11 +12,11 @@ install(TARGETS vit EXPORT vit-targets
 # the test install.headers hold.
 set(vit_headers
     vit.h anomaly.h attention.h boxes.h c.h checkpoint.h classifier.h classifier_head.h config.h dense.h dense_config.h encoder.h fit.h layer_norm.h linear.h machine.h model.h outputs.h patchify.h
-    pooling.h pose.h safetensors.h session.h text_encoder.h version.h zero_shot.h
+    pooling.h pose.h safetensors.h session.h text_config.h text_encoder.h version.h zero_shot.h
     opencv.h eigen.h
     analysis/detection.h analysis/features.h
     base/choices.h base/error.h base/tensor.h
-    config/load_options.h
+    config/encoder.h config/head.h config/load_options.h config/load_report.h config/merger.h config/norm.h
     image/image.h image/preprocess.h
     position/config.h position/conventions.h position/coordinates.h position/frequencies.h position/normal_form.h position/rope.h position/rope_scaling.h position/tables.h
     text/tokenizer.h)

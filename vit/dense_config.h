@@ -204,8 +204,6 @@ struct DenseOptions {
 /// Throws Error naming the first field that is out of range or contradicts another. `depth`: blocks of the
 /// backbone.
 VIT_API void validate(const DenseConfig& config, std::size_t depth);
-/// validate() for values that were read from `file`: messages name it, and the Error is of the kind format.
-VIT_API void validate(const DenseConfig& config, std::size_t depth, const std::string& file);
 
 /// "metre" for DepthUnit::meter, "inverse", "relative".
 VIT_API const char* to_string(DepthUnit unit);

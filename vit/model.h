@@ -11,13 +11,15 @@
 
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
-#include "vit/config.h"
 #include "vit/config/load_options.h"
+#include "vit/config/load_report.h"
 #include "vit/dense_config.h"
 #include "vit/image/preprocess.h"
 #include "vit/outputs.h"
+#include "vit/position/config.h"
 
 namespace vit {
+struct ModelConfig;  // config.h
 
 namespace internal {
 class CheckpointFolder;

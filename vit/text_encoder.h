@@ -13,10 +13,11 @@
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
-#include "vit/config.h"
+#include "vit/config/load_report.h"
 #include "vit/model.h"
 #include "vit/session.h"
 #include "vit/text/tokenizer.h"
+#include "vit/text_config.h"
 
 namespace vit {
 

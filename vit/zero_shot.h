@@ -10,8 +10,8 @@
 
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
-#include "vit/config.h"
 #include "vit/session.h"
+#include "vit/text_config.h"
 #include "vit/text_encoder.h"
 
 namespace vit {

@@ -10,6 +10,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/shared_data.h"
+#include "vit/config.h"
 #include "vit/session.h"
 
 namespace vit {

@@ -12,6 +12,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/shared_data.h"
 #include "vit/checkpoint.h"
+#include "vit/config.h"
 #include "vit/image/image.h"
 
 namespace vit {

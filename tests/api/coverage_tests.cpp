@@ -67,9 +67,9 @@ constexpr Convention kConventions[] = {
     {"norm on projected patches", [](const ModelConfig& c) { return c.patch.embed_norm; }},
     {"RMSNorm", [](const ModelConfig& c) { return c.encoder.norm.kind == NormKind::rms; }},
     {"RMSNorm of queries and keys",
-     [](const ModelConfig& c) { return c.attention.qk_norm && c.attention.qk_norm_kind == NormKind::rms; }},
+     [](const ModelConfig& c) { return c.attention.qk_norm == NormKind::rms; }},
     {"LayerNorm of queries and keys",
-     [](const ModelConfig& c) { return c.attention.qk_norm && c.attention.qk_norm_kind == NormKind::layer; }},
+     [](const ModelConfig& c) { return c.attention.qk_norm == NormKind::layer; }},
     {"branches side by side", [](const ModelConfig& c) { return c.encoder.parallel; }},
     {"gated MLP", [](const ModelConfig& c) { return c.mlp.kind == MlpKind::gated; }},
     {"norm inside the MLP", [](const ModelConfig& c) { return c.mlp.norm; }},
@@ -85,7 +85,7 @@ constexpr Convention kConventions[] = {
     {"head: attention pooling", [](const ModelConfig& c) { return c.head.pooling == Pooling::attention; }},
     {"head: norm after pooling", [](const ModelConfig& c) { return c.head.pooled_norm; }},
     {"head: pooler", [](const ModelConfig& c) { return c.head.pooler; }},
-    {"head: projection", [](const ModelConfig& c) { return c.head.projection.dim != 0; }},
+    {"head: projection", [](const ModelConfig& c) { return c.head.projection.has_value(); }},
     {"classifier: class token and mean of the patches",
      [](const ModelConfig& c) {
        return c.head.num_classes != 0 && c.head.input == HeadInput::class_and_patch_mean;

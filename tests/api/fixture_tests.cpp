@@ -99,7 +99,7 @@ void check_input(const VisionTransformer& model, const TensorFile& expected, con
   Request head_only;
   if (config.head.num_classes != 0) head_only.add(Output::logits);
   if (config.head.pooling != Pooling::none) head_only.add(Output::pooled);
-  if (config.head.projection.dim != 0) head_only.add(Output::projected);
+  if (config.projection_dim() != 0) head_only.add(Output::projected);
   Request request = head_only;
   for (const OutputKey& key :
        {OutputKey(Output::tokens), OutputKey(Output::embedded), OutputKey(Output::attention, 0)})

@@ -82,9 +82,8 @@ WeightTensor rounded(const WeightTensor& weight) {
 Checkpoint<ModelConfig> with_joint_head(float scale) {
   Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_dinov3", {{"num_classes", "0"}});
   ModelConfig& config = checkpoint.config;
-  config.head.joint.depth = 2;
-  config.head.joint.mlp_dim = 64;
-  config.head.projection.dim = 2 * config.embed_dim;
+  config.head.joint = {.depth = 2, .mlp_dim = 64};
+  config.head.projection = {.dim = 2 * config.embed_dim};
   unsigned seed = 100;
   for_each_tensor(config, checkpoint.weights, [&](TensorId id, const Shape& shape, WeightTensor& tensor) {
     if (!id.joint_head) return;
@@ -123,10 +122,10 @@ TEST_CASE("model: a joint head whose blocks add nothing gives the class token an
   model.forward(test::random_pixels(2, 48, 64), {Output::projected, Output::tokens}, 2, memory, outputs);
   for (std::size_t image = 0; image < 2; ++image) {
     const TensorView<const float> tokens = outputs[image].tokens();
-    std::vector<double> expected = normalized({tokens.row(0), width}, config.head.joint.norm_eps);
+    std::vector<double> expected = normalized({tokens.row(0), width}, config.head.joint->norm_eps);
     std::vector<double> mean(width, 0.0);
     for (std::size_t t = prefix; t < tokens.dim(0); ++t) {
-      const std::vector<double> patch = normalized({tokens.row(t), width}, config.head.joint.norm_eps);
+      const std::vector<double> patch = normalized({tokens.row(t), width}, config.head.joint->norm_eps);
       for (std::size_t i = 0; i < width; ++i)
         mean[i] += patch[i] / static_cast<double>(tokens.dim(0) - prefix);
     }

@@ -1,4 +1,5 @@
 // Sessions: results are views into memory that is used again, and helpers for embeddings.
+#include "vit/config.h"
 #include "vit/session.h"
 
 #include <doctest/doctest.h>

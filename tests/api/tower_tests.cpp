@@ -139,9 +139,10 @@ double error_of(const TensorFile& expected, const std::string& input, const Name
 Request request_of(const ModelConfig& config) {
   Request request{Output::tokens};
   if (config.head.pooling != Pooling::none) request.add(Output::pooled);
-  if (config.merger.size != 0) request.add(Output::merged);
+  if (config.merger) request.add(Output::merged);
   for (std::size_t i = 0; i < config.encoder.depth; ++i) request.add({Output::block, i});
-  for (std::size_t i = 0; i < config.merger.deepstack.size(); ++i) request.add({Output::deepstack, i});
+  for (std::size_t i = 0; config.merger && i < config.merger->deepstack.size(); ++i)
+    request.add({Output::deepstack, i});
   return request;
 }
 

@@ -11,6 +11,7 @@
 #include "tests/apps/program.h"
 #include "tests/support/shared_data.h"
 #include "vit/classifier_head.h"
+#include "vit/config.h"
 #include "vit/model.h"
 
 using namespace vit;

@@ -10,6 +10,7 @@
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/run/ordered_stream.h"
 #include "tests/apps/program.h"
+#include "vit/config.h"
 
 using namespace vit;
 using namespace vit::app;

@@ -11,6 +11,7 @@
 #include "tests/apps/program.h"
 #include "tests/support/shared_data.h"
 #include "vit/classifier.h"
+#include "vit/config.h"
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"
 #include "vit/outputs.h"

@@ -36,6 +36,16 @@ TEST_CASE("config: every illegal value is refused with its name") {
   CHECK(message([](C& c) { c.encoder.norm.eps = std::nanf(""); }).find("epsilon") != std::string::npos);
   CHECK(message([](C& c) { c.tokens.class_token = false; }).find("class token") != std::string::npos);
   CHECK(message([](C& c) {
+          c.attention.windows = {.size = 0, .global_blocks = {1}};
+        }).find("global blocks in a model without windows") != std::string::npos);
+  CHECK(message([](C& c) { c.attention.windows = {.size = 2}; }).find("prefix tokens") != std::string::npos);
+  CHECK(message([](C& c) {
+          c.tokens.late = {.count = 0, .masked_blocks = {1}};
+        }).find("masked blocks without late tokens") != std::string::npos);
+  CHECK(message([](C& c) { c.tokens.late = {.count = 5000}; }).find("num_late_tokens") != std::string::npos);
+  CHECK(message([](C& c) { c.head.projection.emplace(); }).find("projection_dim") != std::string::npos);
+  CHECK(message([](C& c) { c.head.joint.emplace(); }).find("joint_depth") != std::string::npos);
+  CHECK(message([](C& c) {
           c.head.num_classes = 3, c.head.labels = {"a", "b"};
         }).find("class names") != std::string::npos);
   CHECK(message([](C& c) { c.head.pooling = Pooling::class_and_distillation; }).find("distillation") !=

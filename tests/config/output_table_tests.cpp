@@ -1,4 +1,5 @@
 // The table of outputs: every row has its own name and bit, and what a model lacks is refused by name.
+#include "vit/config.h"
 #include "vit/config/output_table.h"
 
 #include <doctest/doctest.h>
@@ -20,10 +21,9 @@ ModelConfig whole_model() {
   config.embed_dim = 48;
   config.encoder.depth = 3;
   config.attention.num_heads = 4;
-  config.head.projection.dim = 20;
+  config.head.projection = {.dim = 20};
   config.head.num_classes = 7;
-  config.merger.size = 2;
-  config.merger.deepstack = {0, 1, 2};
+  config.merger = {.cells = {.size = 2}, .deepstack = {0, 1, 2}};
   return config;
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("outputs: names that are none, and what a model lacks") {
   }
   SUBCASE("a model without a vector, projection, class token or classifier") {
     config.head.pooling = Pooling::none;
-    config.head.projection.dim = 0;
+    config.head.projection.reset();
     config.tokens.class_token = false;
     config.head.num_classes = 0;
     refused("pooled", "pooled vector");

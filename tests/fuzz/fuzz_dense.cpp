@@ -6,6 +6,7 @@
 
 #include "tests/support/files.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/dense.h"
 
 namespace vit::fuzz {

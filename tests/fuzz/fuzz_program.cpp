@@ -26,6 +26,7 @@
 #include "tests/support/movie_writer.h"
 #include "tests/support/tar_writer.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 
 namespace vit::fuzz {
 namespace {

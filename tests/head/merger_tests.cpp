@@ -98,7 +98,7 @@ struct Case {
 template <typename Expected>
 void check(const MergerConfig& config, MergerLayers layers, const Case& the, const Expected& expected) {
   const Merger merger(config, std::move(layers));
-  const GridSize cells = Merger::cells_of(config, the.grid);
+  const GridSize cells = Merger::cells_of(config.cells, the.grid);
   const std::size_t count = kImages * cells.rows * cells.columns;
   const kernels::KernelTable& table = kernels::default_kernels();
   Activations activations;
@@ -127,28 +127,40 @@ void check(const MergerConfig& config, MergerLayers layers, const Case& the, con
 TEST_CASE("merger: the tokens of a cell are normalized, joined row by row and go through an MLP") {
   test::Rng random(1);
   const kernels::LinearKernels& linear = *kernels::default_kernels().float32->linear;
-  const NormKind kind = NormKind::layer;
-  MergerConfig config{
-      .size = 2, .norm = MergerNorm::token, .norm_kind = kind, .hidden_dim = 20, .out_dim = 7};
+  NormKind kind = NormKind::layer;
+  bool of_cells = false;
   SUBCASE("tokens, LayerNorm") {}
   SUBCASE("tokens, RMSNorm") {
-    config.norm_kind = NormKind::rms;
+    kind = NormKind::rms;
   }
   SUBCASE("cells") {
-    config.norm = MergerNorm::cell;
+    of_cells = true;
   }
-  const Norm norm(config.norm == MergerNorm::cell ? 4 * kWidth : kWidth, config.norm_kind, 1e-6f, random);
+  MergerConfig config{.cells = {.size = 2}};
+  if (of_cells) {
+    config.add(MergerPlace::cell_norm, MergerNorm{.norm = {.kind = kind}});
+  } else {
+    config.cells.token_norm = {.kind = kind};
+  }
+  config.add(MergerPlace::mlp, MergerMlp{.hidden_dim = 20, .out_dim = 7});
+  const Norm norm(of_cells ? 4 * kWidth : kWidth, kind, 1e-6f, random);
   const Map fc1(20, 4 * kWidth, true, random), fc2(7, 20, true, random);
   const Case the({4, 6}, true, random);
-  MergerLayers layers{.norm = norm.layer(), .fc1 = fc1.layer(linear), .fc2 = fc2.layer(linear)};
+  MergerLayers layers;
+  if (of_cells) {
+    layers.steps.emplace_back(norm.layer());
+  } else {
+    layers.token_norm = norm.layer();
+  }
+  layers.steps.emplace_back(MlpLayer{.fc1 = fc1.layer(linear), .fc2 = fc2.layer(linear)});
   check(config, std::move(layers), the, [&](std::size_t image, std::size_t row, std::size_t column) {
     std::vector<double> cell;
     for (std::size_t i = 0; i < 4; ++i) {
       std::vector<double> token = the.token(image, 2 * row + i / 2, 2 * column + i % 2);
-      if (config.norm == MergerNorm::token) token = norm.of(token);
+      if (!of_cells) token = norm.of(token);
       cell.insert(cell.end(), token.begin(), token.end());
     }
-    if (config.norm == MergerNorm::cell) cell = norm.of(cell);
+    if (of_cells) cell = norm.of(cell);
     std::vector<double> hidden = fc1.of(cell);
     std::ranges::transform(hidden, hidden.begin(), gelu);
     return fc2.of(hidden);
@@ -158,70 +170,77 @@ TEST_CASE("merger: the tokens of a cell are normalized, joined row by row and go
 TEST_CASE("merger: cells over the edge are filled with zeros") {
   test::Rng random(2);
   const kernels::LinearKernels& linear = *kernels::default_kernels().float32->linear;
-  const MergerConfig config{.size = 3, .pads = true, .hidden_dim = 5, .out_dim = 4};
+  MergerConfig config{.cells = {.size = 3, .pads = true}};
+  config.add(MergerPlace::mlp, MergerMlp{.hidden_dim = 5, .out_dim = 4});
   const Map fc1(5, 9 * kWidth, true, random), fc2(4, 5, true, random);
   const Case the({4, 5}, false, random);
-  check(config, {.fc1 = fc1.layer(linear), .fc2 = fc2.layer(linear)}, the,
-        [&](std::size_t image, std::size_t row, std::size_t column) {
-          std::vector<double> cell;
-          for (std::size_t i = 0; i < 9; ++i) {
-            const std::vector<double> token = the.token(image, 3 * row + i / 3, 3 * column + i % 3);
-            cell.insert(cell.end(), token.begin(), token.end());
-          }
-          std::vector<double> hidden = fc1.of(cell);
-          std::ranges::transform(hidden, hidden.begin(), gelu);
-          return fc2.of(hidden);
-        });
+  MergerLayers layers;
+  layers.steps.emplace_back(MlpLayer{.fc1 = fc1.layer(linear), .fc2 = fc2.layer(linear)});
+  check(config, std::move(layers), the, [&](std::size_t image, std::size_t row, std::size_t column) {
+    std::vector<double> cell;
+    for (std::size_t i = 0; i < 9; ++i) {
+      const std::vector<double> token = the.token(image, 3 * row + i / 3, 3 * column + i % 3);
+      cell.insert(cell.end(), token.begin(), token.end());
+    }
+    std::vector<double> hidden = fc1.of(cell);
+    std::ranges::transform(hidden, hidden.begin(), gelu);
+    return fc2.of(hidden);
+  });
 }
 
 TEST_CASE("merger: reduced, through a middle layer and a gated MLP, and projected") {
   test::Rng random(3);
   const kernels::LinearKernels& linear = *kernels::default_kernels().float32->linear;
-  const MergerConfig config{.size = 2,
-                            .reduced_dim = 10,
-                            .reduced_bias = true,
-                            .middle = true,
-                            .hidden_dim = 14,
-                            .out_dim = 9,
-                            .gated = true,
-                            .mlp_bias = false,
-                            .activation = Activation::silu,
-                            .projection_dim = 6};
+  MergerConfig config{.cells = {.size = 2}};
+  config.add(MergerPlace::reduce, MergerLinear{.dim = 10, .bias = true});
+  config.add(MergerPlace::middle, MergerLinear{.dim = 10});
+  config.add(MergerPlace::middle_norm, MergerNorm{.norm = {.eps = 1e-5f}});
+  config.add(MergerPlace::middle_gelu, MergerGelu{});
+  config.add(
+      MergerPlace::mlp,
+      MergerMlp{
+          .hidden_dim = 14, .out_dim = 9, .gated = true, .bias = false, .activation = Activation::silu});
+  config.add(MergerPlace::projection, MergerLinear{.dim = 6});
   const Map reduce(10, 4 * kWidth, true, random), middle(10, 10, false, random), gate(14, 10, false, random),
       fc1(14, 10, false, random), fc2(9, 14, false, random), projection(6, 9, false, random);
   const Norm norm(10, NormKind::layer, 1e-5f, random);
   const Case the({2, 4}, true, random);
-  check(config,
-        {.reduce = reduce.layer(linear),
-         .middle = middle.layer(linear),
-         .middle_norm = norm.layer(),
-         .gate = gate.layer(linear),
-         .fc1 = fc1.layer(linear),
-         .fc2 = fc2.layer(linear),
-         .projection = projection.layer(linear)},
-        the, [&](std::size_t image, std::size_t row, std::size_t column) {
-          std::vector<double> cell;
-          for (std::size_t i = 0; i < 4; ++i) {
-            const std::vector<double> token = the.token(image, 2 * row + i / 2, 2 * column + i % 2);
-            cell.insert(cell.end(), token.begin(), token.end());
-          }
-          std::vector<double> x = norm.of(middle.of(reduce.of(cell)));
-          std::ranges::transform(x, x.begin(), gelu);
-          std::vector<double> hidden = fc1.of(x);
-          const std::vector<double> gates = gate.of(x);
-          for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] *= silu(gates[i]);
-          return projection.of(fc2.of(hidden));
-        });
+  MergerLayers layers;
+  layers.steps.emplace_back(reduce.layer(linear));
+  layers.steps.emplace_back(middle.layer(linear));
+  layers.steps.emplace_back(norm.layer());
+  layers.steps.emplace_back(GeluLayer{});
+  layers.steps.emplace_back(MlpLayer{.gate = gate.layer(linear),
+                                     .fc1 = fc1.layer(linear),
+                                     .fc2 = fc2.layer(linear),
+                                     .activation = Activation::silu});
+  layers.steps.emplace_back(projection.layer(linear));
+  check(config, std::move(layers), the, [&](std::size_t image, std::size_t row, std::size_t column) {
+    std::vector<double> cell;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::vector<double> token = the.token(image, 2 * row + i / 2, 2 * column + i % 2);
+      cell.insert(cell.end(), token.begin(), token.end());
+    }
+    std::vector<double> x = norm.of(middle.of(reduce.of(cell)));
+    std::ranges::transform(x, x.begin(), gelu);
+    std::vector<double> hidden = fc1.of(x);
+    const std::vector<double> gates = gate.of(x);
+    for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] *= silu(gates[i]);
+    return projection.of(fc2.of(hidden));
+  });
 }
 
 TEST_CASE("merger: averaged, scaled and standardized") {
   test::Rng random(4);
-  const MergerConfig config{.size = 3, .cells = CellRule::mean, .cell_scale = 3.5f, .standardize = true};
-  MergerLayers layers{.shift = Tensor<float>(Shape{kWidth}), .scale = Tensor<float>(Shape{kWidth})};
-  random.fill(layers.shift.flat(), -1.0f, 1.0f);
-  random.fill(layers.scale.flat(), 0.5f, 2.0f);
-  const std::vector<float> shift(layers.shift.flat().begin(), layers.shift.flat().end());
-  const std::vector<float> scale(layers.scale.flat().begin(), layers.scale.flat().end());
+  MergerConfig config{.cells = {.size = 3, .rule = CellRule::mean, .scale = 3.5f}};
+  config.add(MergerPlace::standardize, MergerAffine{});
+  AffineLayer affine{.shift = Tensor<float>(Shape{kWidth}), .scale = Tensor<float>(Shape{kWidth})};
+  random.fill(affine.shift.flat(), -1.0f, 1.0f);
+  random.fill(affine.scale.flat(), 0.5f, 2.0f);
+  const std::vector<float> shift(affine.shift.flat().begin(), affine.shift.flat().end());
+  const std::vector<float> scale(affine.scale.flat().begin(), affine.scale.flat().end());
+  MergerLayers layers;
+  layers.steps.emplace_back(std::move(affine));
   const Case the({3, 6}, false, random);
   check(config, std::move(layers), the, [&](std::size_t image, std::size_t row, std::size_t column) {
     std::vector<double> mean(kWidth);

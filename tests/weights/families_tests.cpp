@@ -355,8 +355,8 @@ TEST_CASE("weights: MetaCLIP 2 holds the image tower of CLIP, with and without t
     ScratchFolder scratch("metaclip");
     FileCopy(folder).set_config(config).write_to(scratch.path());
     check_same_weights(scratch.path(), folder);
-    CHECK(load_checkpoint(scratch.path()).config.head.projection.dim ==
-          load_checkpoint(folder).config.head.projection.dim);
+    CHECK(load_checkpoint(scratch.path()).config.projection_dim() ==
+          load_checkpoint(folder).config.projection_dim());
   }
 }
 

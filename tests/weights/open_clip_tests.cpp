@@ -71,7 +71,7 @@ TEST_CASE("weights: OpenCLIP's own tower is what model_cfg says") {
   CHECK(plain.mlp.activation == Activation::quick_gelu);
   CHECK(plain.encoder.norm.eps == 1e-5f);
   CHECK(plain.encoder.layer_scale);
-  CHECK(plain.head.projection.dim == 10);
+  CHECK(plain.projection_dim() == 10);
   CHECK(plain.head.num_classes == 0);
 
   const ScratchFolder scratch("open_clip_own");
@@ -101,7 +101,7 @@ TEST_CASE("weights: OpenCLIP's timm towers project inside, outside or not at all
   const Checkpoint inside = load_checkpoint(scratch.path(), kTinyTimm);
   const Checkpoint original = load_checkpoint(test::data_path("golden/models/timm-vit"));
   CHECK(inside.config.architecture == "vit_tiny_patch16_224");
-  CHECK(inside.config.head.projection.dim == 9);
+  CHECK(inside.config.projection_dim() == 9);
   CHECK(inside.config.head.num_classes == 0);
   const auto same = [](const WeightTensor& a, const WeightTensor& b) {
     return std::ranges::equal(a.load().flat(), b.load().flat());
@@ -118,17 +118,17 @@ TEST_CASE("weights: OpenCLIP's timm towers project inside, outside or not at all
   CHECK(linear.head.pooling == Pooling::patch_mean);
   CHECK(linear.encoder.token_norm);
   CHECK_FALSE(linear.head.pooled_norm);
-  CHECK_FALSE(linear.head.projection.bias);
+  CHECK_FALSE(linear.head.projection->bias);
   write_timm_config(scratch.path(), R"(, "timm_proj_bias": true, "timm_pool": "")");
   CHECK_ERROR(ErrorKind::mismatch, ("visual.head.proj.bias"), load_checkpoint(scratch.path(), kTinyTimm));
   outside.add("visual.head.proj.bias", {9}).write_to(scratch.path());
   const ModelConfig biased = load_checkpoint(scratch.path(), kTinyTimm).config;
-  CHECK(biased.head.projection.bias);
+  CHECK(biased.head.projection->bias);
   CHECK(biased.head.pooling == Pooling::class_token);
 
   timm_tower().remove("visual.trunk.head.weight").remove("visual.trunk.head.bias").write_to(scratch.path());
   write_timm_config(scratch.path(), R"(, "timm_pool": "token", "timm_proj": "none")");
-  CHECK(load_checkpoint(scratch.path(), kTinyTimm).config.head.projection.dim == 0);
+  CHECK(load_checkpoint(scratch.path(), kTinyTimm).config.projection_dim() == 0);
   // the name determines all sizes, so another depth does not pass
   CHECK_ERROR(ErrorKind::mismatch, ("visual.trunk."), load_checkpoint(scratch.path()));
 }
@@ -155,7 +155,7 @@ TEST_CASE("weights: OpenCLIP's NaFlex tower is timm's, and takes a number of pat
   CHECK(found.config.image.height == 48);
   CHECK(found.config.position.added_grid == GridSize{2, 3});
   CHECK(found.config.position.resampling == TableResampling::bilinear_antialias);
-  CHECK(found.config.head.projection.dim == 0);
+  CHECK(found.config.projection_dim() == 0);
   const auto same = [](const WeightTensor& a, const WeightTensor& b) {
     return std::ranges::equal(a.load().flat(), b.load().flat());
   };

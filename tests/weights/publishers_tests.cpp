@@ -441,7 +441,7 @@ TEST_CASE("weights: OpenAI's CLIP under its own names") {
   copy.add("token_embedding.weight", {20, 16}).add("ln_final.weight", {16}).add("logit_scale", {1});
   const ScratchFolder scratch("openai");
   const Checkpoint openai = load_bare(copy, scratch, named("vit_base_patch16_clip_quickgelu_224", "2"));
-  CHECK(openai.config.head.projection.dim == 24);
+  CHECK(openai.config.projection_dim() == 24);
   CHECK(run_native(openai).pooled == run_native(load_checkpoint(folder)).pooled);
 }
 

@@ -451,8 +451,7 @@ TEST_CASE("training files: missing facts are named with the option that gives th
     }
     copy.write_to(folder.path());
     const ModelConfig config = load_checkpoint(file, bare()).config;
-    CHECK(config.attention.qk_norm);
-    CHECK(config.attention.qk_norm_kind == NormKind::layer);
+    CHECK(config.attention.qk_norm == NormKind::layer);
   }
   SUBCASE("counters of profilers") {
     copy.add("total_ops", {1}).add("blocks.0.total_params", {1}).write_to(folder.path());

@@ -5,6 +5,7 @@
 
 #include "vit/api/class_vectors.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/head/probabilities.h"
 
 namespace vit {

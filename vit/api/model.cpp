@@ -1,4 +1,5 @@
 #include "vit/model.h"
+#include "vit/checkpoint.h"
 
 #include <optional>
 #include <utility>

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/config.h"
 
 namespace vit::internal {
 namespace {

@@ -6,6 +6,7 @@
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 #include "vit/checkpoint.h"
+#include "vit/config.h"
 
 using namespace vit;
 using namespace vit::internal;

@@ -14,6 +14,7 @@
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 #include "vit/checkpoint.h"
+#include "vit/config.h"
 #include "vit/position/rope.h"
 #include "vit/weights/checkpoint/config_json.h"
 
@@ -304,7 +305,7 @@ vit_status vit_model_describe(const vit_model* model, vit_model_info* info) {
     out.depth = config.encoder.depth;
     out.num_heads = config.attention.num_heads;
     out.num_prefix_tokens = config.num_prefix_tokens();
-    out.projection_dim = config.head.projection.dim;
+    out.projection_dim = config.projection_dim();
     out.num_classes = config.head.num_classes;
     out.has_class_token = config.tokens.class_token ? 1 : 0;
     out.has_pooled = config.head.pooling != Pooling::none ? 1 : 0;

@@ -9,6 +9,7 @@
 #include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
+#include "vit/config.h"
 #include "vit/config/output_table.h"
 
 namespace vit::internal {

@@ -37,10 +37,9 @@ void validate_position(const ModelConfig& c) {
   VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
             "RoPE scaling with truncate needs ordered frequencies, but those of this model "
             "are learned");
-  VIT_CHECK(
-      !p.between_blocks || (c.encoder.depth > 1 && p.added == AddedTable::prefix_and_patches &&
-                            p.added_prefix_rows == c.num_prefix_tokens() && c.attention.windows.size == 0),
-      kWhere, "tables between blocks have rows for all tokens, as the added one must have");
+  VIT_CHECK(!p.between_blocks || (c.encoder.depth > 1 && p.added == AddedTable::prefix_and_patches &&
+                                  p.added_prefix_rows == c.num_prefix_tokens() && !c.attention.windows),
+            kWhere, "tables between blocks have rows for all tokens, as the added one must have");
   VIT_CHECK(!p.class_angles || (p.rope == RopeKind::axial && c.tokens.class_token), kWhere,
             "angles of a class token need a class token and axial rotary positions");
   if (p.rope == RopeKind::none) return;
@@ -70,18 +69,26 @@ void validate_position(const ModelConfig& c) {
   }
 }
 
+void validate_attention_pool(const ModelConfig& c) {
+  if (c.head.pooling != Pooling::attention) return;
+  const AttentionPoolConfig pool = c.head.attention_pool.value_or(AttentionPoolConfig{});
+  check_range("heads of the attention pooling", pool.num_heads, 1, 1024);
+  check_range("hidden width of the attention pooling", pool.mlp_dim, 1, 1u << 18);
+  VIT_CHECK(c.embed_dim % pool.num_heads == 0, kWhere, "embed_dim ", c.embed_dim, " is not divisible by the ",
+            pool.num_heads, " heads of the attention pooling");
+}
+
 void validate_head(const ModelConfig& c) {
   check_range("num_classes", c.head.num_classes, 0, 1u << 22);
-  check_range("projection_dim", c.head.projection.dim, 0, 65536);
-  check_range("joint_depth", c.head.joint.depth, 0, 1024);
-  if (c.head.joint.depth != 0) {
-    check_range("joint_mlp_dim", c.head.joint.mlp_dim, 1, 1u << 18);
-    VIT_CHECK(std::isfinite(c.head.joint.norm_eps) && c.head.joint.norm_eps >= 0 && c.head.joint.norm_eps < 1,
-              kWhere, "the epsilon of LayerNorm in the joint head must be in [0, 1), got ",
-              c.head.joint.norm_eps);
-    VIT_CHECK(c.tokens.class_token && c.head.projection.dim == 2 * c.embed_dim, kWhere,
+  check_range("projection_dim", c.projection_dim(), c.head.projection ? 1 : 0, 65536);
+  if (const auto& joint = c.head.joint) {
+    check_range("joint_depth", joint->depth, 1, 1024);
+    check_range("joint_mlp_dim", joint->mlp_dim, 1, 1u << 18);
+    VIT_CHECK(std::isfinite(joint->norm_eps) && joint->norm_eps >= 0 && joint->norm_eps < 1, kWhere,
+              "the epsilon of LayerNorm in the joint head must be in [0, 1), got ", joint->norm_eps);
+    VIT_CHECK(c.tokens.class_token && c.projection_dim() == 2 * c.embed_dim, kWhere,
               "a joint head outputs class token and patch mean, ", 2 * c.embed_dim,
-              " numbers; projection_dim is ", c.head.projection.dim);
+              " numbers; projection_dim is ", c.projection_dim());
   }
   VIT_CHECK(c.head.labels.empty() || c.head.labels.size() == c.head.num_classes, kWhere, c.head.labels.size(),
             " class names for ", c.head.num_classes, " classes");
@@ -114,13 +121,7 @@ void validate_head(const ModelConfig& c) {
   VIT_CHECK(!c.head.pooler || c.head.pooling != Pooling::none, kWhere, "a pooler follows pooling");
   VIT_CHECK(c.head.pooling != Pooling::none || (c.head.num_classes == 0 || c.head.input != HeadInput::pooled),
             kWhere, "a classifier needs a pooled vector, but pooling is off");
-  if (c.head.pooling == Pooling::attention) {
-    check_range("heads of the attention pooling", c.head.attention_pool.num_heads, 1, 1024);
-    check_range("hidden width of the attention pooling", c.head.attention_pool.mlp_dim, 1, 1u << 18);
-    VIT_CHECK(c.embed_dim % c.head.attention_pool.num_heads == 0, kWhere, "embed_dim ", c.embed_dim,
-              " is not divisible by the ", c.head.attention_pool.num_heads,
-              " heads of the attention pooling");
-  }
+  validate_attention_pool(c);
 }
 
 void check_epsilon(const char* norm, float epsilon) {
@@ -128,76 +129,106 @@ void check_epsilon(const char* norm, float epsilon) {
             " must be in [0, 1), got ", epsilon);
 }
 
-void validate_merger(const ModelConfig& c) {
-  const MergerConfig& m = c.merger;
-  check_range("cells of the merger", m.size, 0, 64);
-  if (m.size == 0) {
-    VIT_CHECK(m.deepstack.empty() && m.width(1) == 0, kWhere,
-              "a merger with cells of size 0 cannot have layers");
-    return;
+constexpr std::size_t kMaxMergerWidth = 1u << 18;
+
+/// A step by its name in messages.
+struct StepCheck {
+  MergerPlace place;
+
+  void operator()(const MergerNorm& step) const { check_epsilon(norm_name(), step.norm.eps); }
+  void operator()(const MergerAffine&) const { check_place(place == MergerPlace::standardize); }
+  void operator()(const MergerGelu&) const { check_place(place == MergerPlace::middle_gelu); }
+  void operator()(const MergerLinear& linear) const {
+    check_place(place == MergerPlace::reduce || place == MergerPlace::middle ||
+                place == MergerPlace::projection);
+    check_range(
+        place == MergerPlace::projection ? "projection_dim of the merger" : "reduced_dim of the merger",
+        linear.dim, 1, kMaxMergerWidth);
   }
-  check_epsilon("the merger's norm", m.norm_eps);
-  check_epsilon("the merger's middle norm", m.middle_norm_eps);
-  check_epsilon("the norms of the merger's MLPs", m.mlp_norm_eps);
-  check_epsilon("the merger's last norm", m.projection_norm_eps);
-  check_epsilon("the norm of the merger's output", m.out_norm_eps);
-  VIT_CHECK(std::isfinite(m.cell_scale), kWhere, "the scale of the merger's cells must be finite, got ",
-            m.cell_scale);
-  constexpr std::size_t kMost = 1u << 18;
-  check_range("width of the merger's cells", m.cell_width(c.embed_dim), 1, kMost);
-  check_range("reduced_dim of the merger", m.reduced_dim, m.middle ? 1 : 0, kMost);
-  check_range("hidden_dim of the merger", m.hidden_dim, 0, kMost);
-  check_range("out_dim of the merger", m.out_dim, m.hidden_dim != 0 ? 1 : 0, kMost);
-  check_range("projection_dim of the merger", m.projection_dim, m.out_norm ? 1 : 0, kMost);
-  VIT_CHECK(m.hidden_dim != 0 || !(m.mlp_norm || m.second_mlp), kWhere,
-            "what follows the merger's MLP needs a hidden_dim");
-  VIT_CHECK(m.norm != MergerNorm::cell || !m.pads, kWhere, "cells padded with zeros cannot be normalized");
+  void operator()(const MergerMlp& mlp) const {
+    check_place(place == MergerPlace::mlp || place == MergerPlace::second_mlp);
+    check_range("hidden_dim of the merger", mlp.hidden_dim, 1, kMaxMergerWidth);
+    check_range("out_dim of the merger", mlp.out_dim, 1, kMaxMergerWidth);
+  }
+
+ private:
+  static void check_place(bool fits) {
+    VIT_CHECK(fits, kWhere, "a step of the merger has the place of another kind");
+  }
+  const char* norm_name() const {
+    switch (place) {
+      case MergerPlace::cell_norm: return "the merger's norm";
+      case MergerPlace::middle_norm: return "the merger's middle norm";
+      case MergerPlace::mlp_norm:
+      case MergerPlace::second_norm: return "the norms of the merger's MLPs";
+      case MergerPlace::projection_norm: return "the merger's last norm";
+      case MergerPlace::out_norm: return "the norm of the merger's output";
+      default: check_place(false); return "";
+    }
+  }
+};
+
+void validate_merger(const ModelConfig& c) {
+  if (!c.merger) return;
+  const MergerConfig& m = *c.merger;
+  VIT_CHECK(m.cells.size != 0, kWhere, "a merger with cells of size 0 cannot have layers");
+  check_range("cells of the merger", m.cells.size, 1, 64);
+  if (m.cells.token_norm) check_epsilon("the merger's norm", m.cells.token_norm->eps);
+  VIT_CHECK(std::isfinite(m.cells.scale), kWhere, "the scale of the merger's cells must be finite, got ",
+            m.cells.scale);
+  check_range("width of the merger's cells", m.cell_width(c.embed_dim), 1, kMaxMergerWidth);
+  for (std::size_t i = 0; i < m.steps.size(); ++i) {
+    const MergerPlace place = m.steps[i].place;
+    VIT_CHECK(i == 0 || m.steps[i - 1].place < place, kWhere, "the steps of the merger are not in order");
+    VIT_CHECK(place != MergerPlace::cell_norm || !m.cells.pads, kWhere,
+              "cells padded with zeros cannot be normalized");
+    VIT_CHECK(place != MergerPlace::cell_norm || !m.cells.token_norm, kWhere,
+              "a merger normalizes tokens or cells, not both");
+    std::visit(StepCheck{place}, m.steps[i].layer);
+  }
+  VIT_CHECK(!m.tokens_after || *m.tokens_after <= m.steps.size(), kWhere, "the tokens are those after step ",
+            m.tokens_after.value_or(0), " of the ", m.steps.size(), " of the merger");
   for (const std::size_t block : m.deepstack) {
     VIT_CHECK(block < c.encoder.depth, kWhere, "a merger reads the tokens after block ", block, " of ",
               c.encoder.depth);
-    VIT_CHECK(m.hidden_dim != 0, kWhere, "mergers between blocks need a hidden_dim");
+    VIT_CHECK(m.find<MergerMlp>(MergerPlace::mlp) != nullptr, kWhere,
+              "mergers between blocks need a hidden_dim");
   }
-  if (m.pads) return;
+  if (m.cells.pads) return;
   const GridSize grid = c.native_grid();
-  VIT_CHECK(grid.rows % m.size == 0 && grid.columns % m.size == 0, kWhere, "the native grid of ", grid.rows,
-            " x ", grid.columns, " patches cannot be cut into cells of ", m.size, " x ", m.size);
+  VIT_CHECK(grid.rows % m.cells.size == 0 && grid.columns % m.cells.size == 0, kWhere, "the native grid of ",
+            grid.rows, " x ", grid.columns, " patches cannot be cut into cells of ", m.cells.size, " x ",
+            m.cells.size);
 }
 
 void validate_windows(const ModelConfig& c) {
-  check_range("window", c.attention.windows.size, 0, 4096);
-  VIT_CHECK(c.attention.windows.size != 0 || c.attention.windows.global_blocks.empty(), kWhere,
-            "global blocks in a model without windows");
-  VIT_CHECK(c.attention.windows.size == 0 || c.num_prefix_tokens() == 0, kWhere,
-            "windows contain only patches, but the model has ", c.num_prefix_tokens(), " prefix tokens");
-  VIT_CHECK(!c.position.per_window || (c.attention.windows.size != 0 && c.position.rope == RopeKind::axial),
-            kWhere, "positions in windows need windows and axial rotary positions");
-  for (const std::size_t block : c.attention.windows.global_blocks)
+  VIT_CHECK(!c.position.per_window || (c.attention.windows && c.position.rope == RopeKind::axial), kWhere,
+            "positions in windows need windows and axial rotary positions");
+  if (!c.attention.windows) return;
+  const WindowConfig& windows = *c.attention.windows;
+  VIT_CHECK(windows.size != 0, kWhere, "global blocks in a model without windows");
+  check_range("window", windows.size, 1, 4096);
+  VIT_CHECK(c.num_prefix_tokens() == 0, kWhere, "windows contain only patches, but the model has ",
+            c.num_prefix_tokens(), " prefix tokens");
+  for (const std::size_t block : windows.global_blocks)
     VIT_CHECK(block < c.encoder.depth, kWhere, "global block ", block, " of ", c.encoder.depth, " blocks");
 }
 
 void validate_late_tokens(const ModelConfig& c) {
-  check_range("num_late_tokens", c.tokens.late.count, 0, 4096);
-  VIT_CHECK(c.tokens.late.count != 0 || c.tokens.late.masked_blocks.empty(), kWhere,
-            "masked blocks without late tokens");
-  if (c.tokens.late.count == 0) return;
-  check_range("late_block", c.tokens.late.block, 0, c.encoder.depth - 1);
-  VIT_CHECK(c.attention.windows.size == 0 && c.merger.size == 0 && c.head.joint.depth == 0 &&
-                c.head.pooling == Pooling::none && c.head.num_classes == 0,
+  if (!c.tokens.late) return;
+  const LateTokenConfig& late = *c.tokens.late;
+  VIT_CHECK(late.count != 0, kWhere, "masked blocks without late tokens");
+  check_range("num_late_tokens", late.count, 1, 4096);
+  check_range("late_block", late.block, 0, c.encoder.depth - 1);
+  VIT_CHECK(!c.attention.windows && !c.merger && !c.head.joint && c.head.pooling == Pooling::none &&
+                c.head.num_classes == 0,
             kWhere, "tokens that enter late go without windows, mergers, pooled vectors and classifiers");
-  for (const std::size_t block : c.tokens.late.masked_blocks)
-    VIT_CHECK(block >= c.tokens.late.block && block < c.encoder.depth, kWhere, "masked block ", block,
-              " of blocks ", c.tokens.late.block, " to ", c.encoder.depth - 1);
+  for (const std::size_t block : late.masked_blocks)
+    VIT_CHECK(block >= late.block && block < c.encoder.depth, kWhere, "masked block ", block, " of blocks ",
+              late.block, " to ", c.encoder.depth - 1);
 }
 
 }  // namespace
-
-void validate(const ModelConfig& config, const std::string& file) {
-  try {
-    validate(config);
-  } catch (const Error& error) {
-    fail(Where(error.where(), ErrorKind::format), file, ": ", error.message());
-  }
-}
 
 void validate(const ModelConfig& c) {
   check_range("num_channels", c.image.num_channels, 1, kMaxChannels);
@@ -248,6 +279,19 @@ void validate(const ModelConfig& c) {
   validate_late_tokens(c);
   validate_head(c);
   validate_merger(c);
+}
+
+MergerConfig deepstack_merger(const MergerConfig& config) {
+  MergerConfig out{.cells = config.cells};
+  MergerNorm norm{.norm = config.cells.token_norm.value_or(NormConfig{})};
+  if (const auto* own = config.find<MergerNorm>(MergerPlace::cell_norm)) norm = *own;
+  out.cells.token_norm.reset();
+  out.add(MergerPlace::cell_norm, norm);
+  if (const auto* mlp = config.find<MergerMlp>(MergerPlace::mlp)) {
+    out.add(MergerPlace::mlp, *mlp);
+    std::get<MergerMlp>(out.steps.back().layer).gated = false;
+  }
+  return out;
 }
 
 }  // namespace vit

@@ -126,14 +126,6 @@ void validate(const DenseConfig& config, std::size_t depth) {
             " class names for ", count, " classes");
 }
 
-void validate(const DenseConfig& config, std::size_t depth, const std::string& file) {
-  try {
-    validate(config, depth);
-  } catch (const Error& error) {
-    fail(Where(error.where(), ErrorKind::format), file, ": ", error.message());
-  }
-}
-
 Request DenseConfig::request() const {
   Request out;
   for (const DenseBranch& branch : branches) {

@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <iterator>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "vit/config.h"
+#include "vit/config/merger_fields.h"
 #include "vit/image/preprocess.h"
 
 namespace vit::internal {
@@ -42,7 +45,7 @@ template <> struct EnumNames<AxisFrequencies> {
 template <> struct EnumNames<NormKind> {
   static constexpr std::string_view values[] = {"layer", "rms"};
 };
-template <> struct EnumNames<MergerNorm> {
+template <> struct EnumNames<FirstNorm> {
   static constexpr std::string_view values[] = {"none", "token", "cell"};
 };
 template <> struct EnumNames<CellRule> {
@@ -153,8 +156,8 @@ void visit_attention_pool(Pool& pool, const Visit& visit) {
   visit("activation", pool.activation);
 }
 
-template <typename Merger, typename Visit>
-void visit_merger(Merger& m, const Visit& visit) {
+template <typename Fields, typename Visit>
+void visit_merger(Fields& m, const Visit& visit) {
   visit("size", m.size);
   visit("norm", m.norm);
   visit("norm_kind", m.norm_kind);
@@ -186,7 +189,23 @@ void visit_merger(Merger& m, const Visit& visit) {
   visit("deepstack", m.deepstack, Shown::unless_default);
 }
 
-/// All fields except the names of model and classes. visit(name, field, shown).
+/// Visits the fields of a group that may be absent, which `visit_fields` names: those of an absent one are
+/// the defaults, and after reading, the group is there if is_present(fields).
+template <typename Group, typename VisitFields, typename IsPresent>
+void visit_group(Group& group, const VisitFields& visit_fields, const IsPresent& is_present) {
+  auto fields = group.value_or(typename Group::value_type{});
+  visit_fields(fields);
+  if constexpr (!std::is_const_v<Group>) {
+    if (is_present(fields)) {
+      group = std::move(fields);
+    } else {
+      group.reset();
+    }
+  }
+}
+
+/// All fields except the names of model and classes. visit(name, field, shown), and visit.norm(name,
+/// kind_name, norm) for a norm with a kind of its own.
 template <typename Config, typename Visit>
 void visit_model(Config& c, const Visit& visit) {
   visit("image_height", c.image.height);
@@ -206,8 +225,13 @@ void visit_model(Config& c, const Visit& visit) {
   visit("mlp_dim", c.mlp.dim);
   visit("expert_dim", c.mlp.expert_dim, Shown::unless_default);
   visit("attention_scale", c.attention.scale, Shown::unless_default);
-  visit("window", c.attention.windows.size, Shown::unless_default);
-  visit("global_blocks", c.attention.windows.global_blocks, Shown::unless_default);
+  visit_group(
+      c.attention.windows,
+      [&](auto& windows) {
+        visit("window", windows.size, Shown::unless_default);
+        visit("global_blocks", windows.global_blocks, Shown::unless_default);
+      },
+      [](const WindowConfig& windows) { return windows.size != 0 || !windows.global_blocks.empty(); });
   visit("unit_pixels", c.patch.unit_pixels, Shown::unless_default);
   visit("input_norm", c.patch.input_norm, Shown::unless_default);
   visit("patch_padding", c.patch.padding, Shown::unless_default);
@@ -217,17 +241,21 @@ void visit_model(Config& c, const Visit& visit) {
   visit("class_token", c.tokens.class_token);
   visit("distillation_token", c.tokens.distillation_token);
   visit("num_register_tokens", c.tokens.num_registers);
-  visit("num_late_tokens", c.tokens.late.count, Shown::unless_default);
-  visit("late_block", c.tokens.late.block, Shown::unless_default);
-  visit("masked_blocks", c.tokens.late.masked_blocks, Shown::unless_default);
+  visit_group(
+      c.tokens.late,
+      [&](auto& late) {
+        visit("num_late_tokens", late.count, Shown::unless_default);
+        visit("late_block", late.block, Shown::unless_default);
+        visit("masked_blocks", late.masked_blocks, Shown::unless_default);
+      },
+      [](const LateTokenConfig& late) { return late.count != 0 || !late.masked_blocks.empty(); });
   visit("position", c.position);
   visit("norm_kind", c.encoder.norm.kind, Shown::unless_default);
   visit("norm_eps", c.encoder.norm.eps);
   visit("norm_pre", c.encoder.norm_pre);
   visit("qkv_bias", c.attention.qkv_bias);
   visit("parallel", c.encoder.parallel, Shown::unless_default);
-  visit("qk_norm", c.attention.qk_norm, Shown::unless_default);
-  visit("qk_norm_kind", c.attention.qk_norm_kind, Shown::unless_default);
+  visit.norm("qk_norm", "qk_norm_kind", c.attention.qk_norm);
   visit("value_norm", c.attention.value_norm, Shown::unless_default);
   visit("proj_bias", c.attention.proj_bias);
   visit("mlp_bias", c.mlp.bias);
@@ -245,11 +273,23 @@ void visit_model(Config& c, const Visit& visit) {
   visit("pooled_tokens", c.head.pooled_tokens, Shown::unless_default);
   visit("pooler", c.head.pooler);
   visit("attention_pool", c.head.attention_pool);
-  visit("projection_dim", c.head.projection.dim);
-  visit("joint_depth", c.head.joint.depth, Shown::unless_default);
-  visit("joint_mlp_dim", c.head.joint.mlp_dim, Shown::unless_default);
-  visit("projection_bias", c.head.projection.bias);
-  visit("merger", c.merger, Shown::unless_default);
+  visit_group(
+      c.head.projection,
+      [&](auto& projection) {
+        visit("projection_dim", projection.dim);
+        visit_group(
+            c.head.joint,
+            [&](auto& joint) {
+              visit("joint_depth", joint.depth, Shown::unless_default);
+              visit("joint_mlp_dim", joint.mlp_dim, Shown::unless_default);
+            },
+            [](const JointHeadConfig& joint) { return joint.depth != 0; });
+        visit("projection_bias", projection.bias);
+      },
+      [](const ProjectionConfig& projection) { return projection.dim != 0 || projection.bias; });
+  MergerFields merger = merger_fields(c.merger);
+  visit("merger", merger, Shown::unless_default);
+  if constexpr (!std::is_const_v<Config>) c.merger = merger_of(merger);
   visit("head_input", c.head.input);
   visit("num_classes", c.head.num_classes);
   visit("head_projects", c.head.projects, Shown::unless_default);

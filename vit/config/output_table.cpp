@@ -5,6 +5,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/config.h"
 #include "vit/io/in_quotes.h"
 
 namespace vit {
@@ -22,29 +23,34 @@ Shape tokens(const OutputSizes& s) {
 }
 
 GridSize cells_of(const OutputSizes& s) {
-  const std::size_t size = std::max<std::size_t>(s.config.merger.size, 1);
+  const std::size_t size = s.config.merger ? s.config.merger->cells.size : 1;
   return {ceil_div(s.grid.rows, size), ceil_div(s.grid.columns, size)};
 }
 
 /// The library's last_hidden_state: tokens, or cells of them.
 Shape last_hidden_state(const OutputSizes& s) {
-  if (s.config.merger.tokens == TokenStage::encoder) return tokens(s);
+  if (!s.config.has_cells_as_tokens()) return tokens(s);
   const GridSize cells = cells_of(s);
-  return {s.num_images, cells.rows * cells.columns, s.config.merger.stage_width(s.config.embed_dim)};
+  const MergerConfig& merger = *s.config.merger;
+  return {s.num_images, cells.rows * cells.columns,
+          merger.width_after(*merger.tokens_after, s.config.embed_dim)};
 }
 
 std::string_view lack_of_patches(const ModelConfig& c) {
-  return c.merger.tokens == TokenStage::encoder ? ""
-                                                : "patches among its tokens, which are cells; request tokens";
+  return !c.has_cells_as_tokens() ? "" : "patches among its tokens, which are cells; request tokens";
 }
 
 std::string_view lack_of_attention(const ModelConfig& c) {
-  return c.attention.windows.size == 0 ? "" : "attention over all tokens: it uses window attention";
+  return !c.attention.windows ? "" : "attention over all tokens: it uses window attention";
 }
 
 std::string_view lack_of_class_token(const ModelConfig& c) {
-  const bool has_token = c.tokens.class_token && c.merger.tokens == TokenStage::encoder;
+  const bool has_token = c.tokens.class_token && !c.has_cells_as_tokens();
   return has_token ? "" : "class token; request pooled or patches";
+}
+
+std::size_t num_deepstack(const ModelConfig& config) {
+  return config.merger ? config.merger->deepstack.size() : 0;
 }
 
 TensorView<const float> first_token(TensorView<const float> tokens, const Outputs& outputs) {
@@ -108,11 +114,11 @@ constexpr OutputRow kTable[] = {
      .what = "the embedding in the joint space of images and texts (CLIP)",
      .is_vector = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
-       return c.head.projection.dim != 0 ? "" : "projection to a joint space; request pooled";
+       return c.head.projection ? "" : "projection to a joint space; request pooled";
      },
      .shape_of =
          [](const OutputSizes& s) {
-           return Shape{s.num_images, s.config.head.projection.dim};
+           return Shape{s.num_images, s.config.projection_dim()};
          }},
     {.output = Output::class_token,
      .name = "cls",
@@ -178,7 +184,7 @@ constexpr OutputRow kTable[] = {
      .index = OutputIndex::block_and_token,
      .needs_all_tokens = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
-       return c.tokens.late.count == 0 ? lack_of_attention(c) : "rollout: some of its tokens enter late";
+       return !c.tokens.late ? lack_of_attention(c) : "rollout: some of its tokens enter late";
      },
      .shape_of =
          [](const OutputSizes& s) {
@@ -202,12 +208,12 @@ constexpr OutputRow kTable[] = {
      .what = "visual tokens for a language model, after its merger or projector",
      .needs_all_tokens = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
-       return c.merger.size != 0 ? "" : "merger; request patches or tokens";
+       return c.merger ? "" : "merger; request patches or tokens";
      },
      .shape_of =
          [](const OutputSizes& s) {
            const GridSize cells = cells_of(s);
-           return Shape{s.num_images, cells.rows, cells.columns, s.config.merger.width(s.config.embed_dim)};
+           return Shape{s.num_images, cells.rows, cells.columns, s.config.merger->width(s.config.embed_dim)};
          }},
     {.output = Output::deepstack,
      .name = "deepstack",
@@ -216,12 +222,13 @@ constexpr OutputRow kTable[] = {
      .index = OutputIndex::merger,
      .needs_all_tokens = true,
      .lack = [](const ModelConfig& c) -> std::string_view {
-       return !c.merger.deepstack.empty() ? "" : "mergers between its blocks";
+       return c.merger && !c.merger->deepstack.empty() ? "" : "mergers between its blocks";
      },
      .shape_of =
          [](const OutputSizes& s) {
            const GridSize cells = cells_of(s);
-           return Shape{s.num_images, cells.rows, cells.columns, s.config.merger.out_dim};
+           return Shape{s.num_images, cells.rows, cells.columns,
+                        deepstack_merger(*s.config.merger).width(s.config.embed_dim)};
          }},
     head_row<Output::depth>("depth", "(n, H, W)", "of a dense head: depth, before it has the image's size",
                             false),
@@ -312,8 +319,7 @@ std::size_t internal::vector_width(Output output, const ModelConfig& config) {
 std::size_t internal::resolve_block(Output output, long long number, const ModelConfig& config) {
   const std::string_view name = row_of(output).name;
   const bool is_merger = row_of(output).index == OutputIndex::merger;
-  const auto blocks =
-      static_cast<long long>(is_merger ? config.merger.deepstack.size() : config.encoder.depth);
+  const auto blocks = static_cast<long long>(is_merger ? num_deepstack(config) : config.encoder.depth);
   const long long resolved = number < 0 ? number + blocks : number;
   VIT_CHECK(resolved >= 0 && resolved < blocks, kWhere, name, ".", number, ": the model has ", blocks,
             is_merger ? " such mergers, " : " blocks, ", name, ".0 to ", name, ".", blocks - 1, " (or ", name,
@@ -350,7 +356,7 @@ OutputKey parse_output(std::string_view name, const ModelConfig& config, const D
 }
 
 Output default_output(const ModelConfig& config) {
-  return config.head.projection.dim != 0 ? Output::projected : Output::pooled;
+  return config.head.projection ? Output::projected : Output::pooled;
 }
 
 // --------------------------------------------------------------------------------------------------- Request
@@ -424,8 +430,8 @@ void OutputWriter::reserve(const Request& request, const ModelConfig& config, st
   to_.frames_.assign(to_.num_images_, {});
   to_.steps_are_apart_ = config.image.stack == StackRule::apart;
   to_.grid_ = grid;
-  to_.num_late_tokens_ = config.tokens.late.count;
-  to_.num_prefix_tokens_ = config.num_prefix_tokens() + config.tokens.late.count;
+  to_.num_late_tokens_ = config.num_late_tokens();
+  to_.num_prefix_tokens_ = config.num_prefix_tokens() + config.num_late_tokens();
   to_.has_class_token_ = config.tokens.class_token;
   const bool are_apart = to_.steps_are_apart_;
   const std::size_t num_patches = (are_apart ? 1 : num_steps) * grid.rows * grid.columns;

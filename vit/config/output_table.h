@@ -9,9 +9,12 @@
 #include <string>
 #include <string_view>
 
-#include "vit/config.h"
 #include "vit/dense_config.h"
 #include "vit/outputs.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 

@@ -1,4 +1,4 @@
-#include "vit/config.h"
+#include "vit/text_config.h"
 
 #include <cmath>
 
@@ -35,14 +35,6 @@ void validate(const TextConfig& c) {
             "the mean of a text's tokens needs a mask of its padding");
   VIT_CHECK(c.mask != TextMask::padding || c.pooling == TextPooling::mean, kWhere,
             "a padding mask requires pooling by the mean of a text's tokens");
-}
-
-void validate(const TextConfig& config, const std::string& file) {
-  try {
-    validate(config);
-  } catch (const Error& error) {
-    fail(Where(error.where(), ErrorKind::format), file, ": ", error.message());
-  }
 }
 
 const char* to_string(TextMask mask) {

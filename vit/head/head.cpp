@@ -1,5 +1,7 @@
 #include "vit/head/head.h"
 
+#include "vit/config.h"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>

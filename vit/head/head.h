@@ -8,11 +8,15 @@
 #include <span>
 #include <vector>
 
-#include "vit/config.h"
+#include "vit/config/head.h"
 #include "vit/head/pooling.h"
 #include "vit/layers/layer_norm.h"
 #include "vit/layers/linear.h"
 #include "vit/layers/pass.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 

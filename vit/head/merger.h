@@ -6,33 +6,40 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <variant>
+#include <vector>
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
+#include "vit/config/merger.h"
 #include "vit/layers/layer_norm.h"
 #include "vit/layers/linear.h"
 #include "vit/layers/pass.h"
+#include "vit/position/config.h"
 
 namespace vit::internal {
 
-/// The layers of a merger, in the order of the data (MergerConfig); those that a model lacks are absent.
-struct MergerLayers {
-  std::optional<LayerNorm> norm{};  // of tokens (C) or of cells (W)
-  Tensor<float> shift{};            // (W), subtracted ...
-  Tensor<float> scale{};            // (W), ... before this multiplies
-  std::optional<Linear> reduce{};
-  std::optional<Linear> middle{};
-  std::optional<LayerNorm> middle_norm{};
+/// (x - shift) * scale.
+struct AffineLayer {
+  Tensor<float> shift;  // (W)
+  Tensor<float> scale;  // (W)
+};
+/// gelu(x).
+struct GeluLayer {};
+/// fc2(act(fc1 x)), with a gate fc2(act(gate x) * fc1 x).
+struct MlpLayer {
   std::optional<Linear> gate{};
-  std::optional<Linear> fc1{};
-  std::optional<Linear> fc2{};
-  std::optional<LayerNorm> mlp_norm{};
-  std::optional<Linear> second_fc1{};
-  std::optional<Linear> second_fc2{};
-  std::optional<LayerNorm> second_norm{};
-  std::optional<LayerNorm> projection_norm{};
-  std::optional<Linear> projection{};
-  std::optional<LayerNorm> out_norm{};
+  Linear fc1;
+  Linear fc2;
+  Activation activation = Activation::gelu;
+  Activation out_activation = Activation::none;
+};
+
+using MergerLayer = std::variant<LayerNorm, AffineLayer, Linear, GeluLayer, MlpLayer>;
+
+/// The layers of a merger: one for each of MergerConfig::steps.
+struct MergerLayers {
+  std::optional<LayerNorm> token_norm{};  // (C)
+  std::vector<MergerLayer> steps{};
 };
 
 /// Positions of the tokens of a grid in the rows of its images.
@@ -47,7 +54,7 @@ struct TokenGrid {
 /// Destinations of results; empty if not requested.
 struct MergerOutputs {
   TensorView<float> merged{};  // (B, cells, E)
-  TensorView<float> stage{};   // (B, cells, MergerConfig::stage_width): what TokenStage names
+  TensorView<float> stage{};   // (B, cells, width after MergerConfig::tokens_after steps)
 };
 
 class Merger {
@@ -56,7 +63,7 @@ class Merger {
 
   /// Cells of a grid, including padded ones at its edge. Throws Error for a grid that cannot
   /// be divided into cells.
-  static GridSize cells_of(const MergerConfig& config, GridSize grid);
+  static GridSize cells_of(const CellConfig& config, GridSize grid);
   /// Cells that forward() works on at a time, of `count` in all, and the widest vector on their way: what
   /// activations need.
   static std::size_t cells_at_once(std::size_t count);
@@ -71,8 +78,6 @@ class Merger {
   struct Part;
   void gather(const Part& part, TensorView<float> cells, const Pass& pass) const;
   void write_cell(const Part& part, std::size_t cell, float* out, float* token) const;
-  TensorView<float> reduce(TensorView<float> cells, const Pass& pass) const;
-  TensorView<float> multiply(TensorView<float> reduced, const Pass& pass) const;
 
   MergerConfig config_;
   MergerLayers layers_;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "vit/config.h"
 #include "vit/towers/outlier_channels.h"
 
 namespace vit::internal {
@@ -126,30 +127,40 @@ Block LayerBuilder::block(const BlockWeights& block) const {
                {.norm = optional_norm(block.branch_norm2), .scale = block.scale2.load()});
 }
 
-MergerLayers LayerBuilder::merger(const MergerWeights& weights) const {
-  const MergerConfig& m = config_.merger;
+/// Builds the layer of a step whose input is `width` wide.
+struct LayerBuilder::StepBuilder {
+  const LayerBuilder& layers;
+  const MergerStepWeights& weights;
+  std::size_t width;
+
+  MergerLayer operator()(const MergerNorm& step) const {
+    return step.has_weights ? layers.norm(weights.norm, step.norm.eps)
+                            : layers.plain_rms_norm(width, step.norm.eps);
+  }
+  MergerLayer operator()(const MergerAffine&) const {
+    return AffineLayer{.shift = weights.shift.load(), .scale = weights.scale.load()};
+  }
+  MergerLayer operator()(const MergerGelu&) const { return GeluLayer{}; }
+  MergerLayer operator()(const MergerLinear&) const { return layers.linear(weights.fc1); }
+  MergerLayer operator()(const MergerMlp& step) const {
+    MlpLayer mlp{.fc1 = layers.linear(weights.fc1),
+                 .fc2 = layers.linear(weights.fc2),
+                 .activation = step.activation,
+                 .out_activation = step.out_activation};
+    if (step.gated) mlp.gate.emplace(layers.linear(weights.gate));
+    layers.limit(mlp.gate, mlp.fc1);
+    return mlp;
+  }
+};
+
+MergerLayers LayerBuilder::merger(const MergerConfig& config, const MergerWeights& weights) const {
   MergerLayers out;
-  const auto add = [&](const LinearWeights& of, std::optional<Linear>& to) {
-    if (of.weight.present()) to.emplace(linear(of));
-  };
-  if (weights.norm.gamma.present()) out.norm = norm(weights.norm, m.norm_eps);
-  out.shift = weights.shift.load();
-  out.scale = weights.scale.load();
-  add(weights.reduce, out.reduce);
-  add(weights.middle, out.middle);
-  if (m.middle) out.middle_norm = norm(weights.middle_norm, m.middle_norm_eps);
-  add(weights.gate, out.gate);
-  add(weights.fc1, out.fc1);
-  if (out.fc1) limit(out.gate, *out.fc1);
-  add(weights.fc2, out.fc2);
-  if (m.mlp_norm) out.mlp_norm = norm(weights.mlp_norm, m.mlp_norm_eps);
-  add(weights.second_fc1, out.second_fc1);
-  add(weights.second_fc2, out.second_fc2);
-  if (m.second_mlp) out.second_norm = norm(weights.second_norm, m.mlp_norm_eps);
-  add(weights.projection, out.projection);
-  if (m.out_norm) out.out_norm = norm(weights.out_norm, m.out_norm_eps);
-  if (m.projection_norm)
-    out.projection_norm = plain_rms_norm(out.projection->in_features(), m.projection_norm_eps);
+  if (config.cells.token_norm) out.token_norm = norm(weights.token_norm, config.cells.token_norm->eps);
+  std::size_t width = config.cell_width(config_.embed_dim);
+  for (std::size_t i = 0; i < config.steps.size(); ++i) {
+    out.steps.push_back(std::visit(StepBuilder{*this, weights.steps[i], width}, config.steps[i].layer));
+    width = config.steps[i].width(width);
+  }
   return out;
 }
 

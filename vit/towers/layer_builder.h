@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "vit/base/choices.h"
-#include "vit/config.h"
 #include "vit/encoder/block.h"
 #include "vit/head/merger.h"
 #include "vit/kernels/kernels.h"
 #include "vit/weights/model_weights.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 
@@ -35,9 +38,10 @@ class LayerBuilder {
   std::optional<LayerNorm> optional_norm(const NormWeights& weights) const;
   std::vector<Block> blocks(std::span<const BlockWeights> weights) const;
   /// In the arithmetic of blocks.
-  MergerLayers merger(const MergerWeights& weights) const;
+  MergerLayers merger(const MergerConfig& config, const MergerWeights& weights) const;
 
  private:
+  struct StepBuilder;
   /// Of the inputs of a layer that reads this norm, for int8.
   std::vector<std::uint32_t> outliers(const NormWeights& norm) const;
   /// In the arithmetic of blocks: reads `norm` if that is present, with bounds if there are any.

@@ -10,10 +10,13 @@
 #include "vit/base/arena.h"
 #include "vit/base/choices.h"
 #include "vit/base/tensor.h"
-#include "vit/config.h"
 #include "vit/dense_config.h"
 #include "vit/kernels/kernels.h"
 #include "vit/weights/dense_weights.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 

@@ -13,6 +13,7 @@
 #include "vit/config.h"
 #include "vit/encoder/encoder.h"
 #include "vit/kernels/kernels.h"
+#include "vit/text_config.h"
 #include "vit/towers/lanes.h"
 #include "vit/weights/text_tower_weights.h"
 

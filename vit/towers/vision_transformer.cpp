@@ -69,8 +69,8 @@ void VisionTransformer::run(const ImagePass& images, const Pass& pass) const {
   const EncoderInput input = encoder_input(images);
   const TensorView<float> embedded(pass.activations.tokens.data(),
                                    Shape{images.count(), input.sequences.longest(), config_.embed_dim});
-  QueryMasks masks(config_.tokens.late.masked_blocks, dense_.get(), images, pass.threads);
-  DeepStack deepstack(layers_.deepstack, config_.merger.deepstack, images, input.num_prefix, pass);
+  QueryMasks masks(config_.masked_blocks(), dense_.get(), images, pass.threads);
+  DeepStack deepstack(layers_.deepstack, config_.deepstack(), images, input.num_prefix, pass);
   Observer observer({OutputWriter(images.outputs).tensors(), images.first, images.count(), images.places()},
                     layers_.encoder.blocks(), pass);
   RowsBetween rows(images.position, pass.threads);
@@ -103,7 +103,7 @@ void VisionTransformer::run_heads(TensorView<float> tokens, const ImagePass& ima
   const auto part_if = [&](bool wanted, Output output) {
     return wanted ? images.part_of(output) : TensorView<float>();
   };
-  const bool has_cells = config_.merger.tokens != TokenStage::encoder;  // which are its tokens
+  const bool has_cells = config_.has_cells_as_tokens();
   layers_.head.forward(tokens,
                        {.tokens = part_if(!has_cells, Output::tokens),
                         .places = images.places(),

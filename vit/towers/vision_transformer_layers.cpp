@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "vit/base/parallel.h"
+#include "vit/config.h"
 #include "vit/head/pooling.h"
 #include "vit/towers/layer_builder.h"
 
@@ -72,14 +73,16 @@ class Builder {
     TensorView<const float> between_tables;
     if (!between.empty())
       between_tables = {between.data(), Shape{between.dim(0), between.dim(2), between.dim(3)}};
+    const std::optional<WindowConfig>& windows = config_.attention.windows;
     return Position(config_.position,
                     {.embed_dim = config_.embed_dim,
                      .depth = config_.encoder.depth,
                      .num_heads = config_.attention.num_heads,
                      .head_dim = config_.head_width(),
                      .num_prefix = config_.num_prefix_tokens(),
-                     .window = config_.attention.windows.size,
-                     .global_blocks = config_.attention.windows.global_blocks,
+                     .window = windows ? windows->size : 0,
+                     .global_blocks = windows ? std::span<const std::size_t>(windows->global_blocks)
+                                              : std::span<const std::size_t>(),
                      .trained_grid = config_.native_grid()},
                     {.added_table = table,
                      .between_tables = between_tables,
@@ -91,8 +94,8 @@ class Builder {
   Encoder encoder() const { return Encoder(layers_.blocks(weights_.blocks)); }
 
   std::optional<LateQueries> late_queries() const {
-    if (config_.tokens.late.count == 0) return std::nullopt;
-    return LateQueries(config_.tokens.late.block, weights_.late_tokens.load());
+    if (!config_.tokens.late) return std::nullopt;
+    return LateQueries(config_.tokens.late->block, weights_.late_tokens.load());
   }
 
   AttentionPool pool() const {
@@ -104,9 +107,9 @@ class Builder {
         .forward(TensorView<const float>(probe.data(), Shape{1, config_.embed_dim}), query,
                  {.activations = none});
     Mlp mlp({.fc1 = layers_.linear(pool.fc1)}, {}, layers_.linear(pool.fc2),
-            config_.head.attention_pool.activation);
+            config_.head.attention_pool->activation);
     return AttentionPool(std::move(query), layers_.linear(pool.kv), layers_.linear(pool.proj),
-                         layers_.norm(pool.norm), std::move(mlp), config_.head.attention_pool.num_heads,
+                         layers_.norm(pool.norm), std::move(mlp), config_.head.attention_pool->num_heads,
                          layers_.arithmetic().attention);
   }
 
@@ -115,7 +118,7 @@ class Builder {
     if (config_.head.pooling == Pooling::attention) head.pool.emplace(pool());
     head.pooled_norm = layers_.optional_norm(weights_.pooled_norm);
     if (config_.head.pooler) head.pooler.emplace(layers_.linear(weights_.pooler, layers_.float32()));
-    if (config_.head.projection.dim != 0 && config_.head.joint.depth == 0)
+    if (config_.head.projection && !config_.head.joint)
       head.projection.emplace(layers_.linear(weights_.projection, layers_.float32()));
     if (config_.head.num_classes == 0) return head;
     head.classifier.emplace(layers_.linear(weights_.head, layers_.float32()));
@@ -125,7 +128,7 @@ class Builder {
   }
 
   std::optional<JointHead> joint_head() const {
-    if (config_.head.joint.depth == 0) return std::nullopt;
+    if (!config_.head.joint) return std::nullopt;
     const ModelConfig config = joint_head_blocks(config_);
     const LayerBuilder layers(config, kernels_, precision_);
     return JointHead(Encoder(layers.blocks(weights_.joint_blocks)), layers.norm(weights_.joint_norm),
@@ -133,17 +136,17 @@ class Builder {
   }
 
   std::optional<Merger> merger() const {
-    if (config_.merger.size == 0) return std::nullopt;
-    return Merger(config_.merger, layers_.merger(weights_.merger));
+    if (!config_.merger) return std::nullopt;
+    return Merger(*config_.merger, layers_.merger(*config_.merger, weights_.merger));
   }
 
   /// The mergers between blocks normalize cells, independent of the last one.
   std::vector<Merger> deepstack() const {
-    MergerConfig config = config_.merger;
-    config.norm = MergerNorm::cell;
     std::vector<Merger> mergers;
-    for (const MergerWeights& weights : weights_.deepstack)
-      mergers.emplace_back(config, layers_.merger(weights));
+    for (const MergerWeights& weights : weights_.deepstack) {
+      const MergerConfig config = deepstack_merger(*config_.merger);
+      mergers.emplace_back(config, layers_.merger(config, weights));
+    }
     return mergers;
   }
 

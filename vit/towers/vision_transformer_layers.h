@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "vit/base/choices.h"
-#include "vit/config.h"
 #include "vit/encoder/encoder.h"
 #include "vit/head/head.h"
 #include "vit/head/merger.h"
@@ -19,6 +18,10 @@
 #include "vit/position/position.h"
 #include "vit/towers/eomt.h"
 #include "vit/weights/model_weights.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 /// Blocks without rotation after the final norm, and the vector that is compared with texts, as in dino.txt.

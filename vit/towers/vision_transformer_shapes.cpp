@@ -29,7 +29,7 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
             c.library.empty() ? "the model's library" : c.library,
             " refuses such sizes; with the input size \"native\" it becomes ", grid.rows * c.patch.size,
             " x ", grid.columns * c.patch.size);
-  if (c.merger.size != 0) Merger::cells_of(c.merger, grid);
+  if (c.merger) Merger::cells_of(c.merger->cells, grid);
   return grid;
 }
 
@@ -62,18 +62,19 @@ std::span<const Sequences> VisionTransformer::sequences_of_blocks(const ImagePas
       memory.starts.push_back(image * order->patches.size() + order->starts[i]);
   }
   memory.of_blocks.assign(config_.encoder.depth, Sequences(std::span<const std::size_t>(memory.starts)));
-  for (const std::size_t block : config_.attention.windows.global_blocks) memory.of_blocks[block] = whole;
+  for (const std::size_t block : config_.attention.windows->global_blocks) memory.of_blocks[block] = whole;
   return memory.of_blocks;
 }
 
 ActivationShape VisionTransformer::activation_shape(const ImagePass& images, int threads) const {
   const std::size_t num_images = images.count(), num_patches = images.num_patches();
   const std::size_t planes = images.pixels.dim(1) / images.position.num_steps();
+  const std::optional<AttentionPoolConfig>& pool = config_.head.attention_pool;
+  const std::optional<JointHeadConfig>& joint = config_.head.joint;
   const bool has_pool = layers_.head.has_attention_pool();
-  const bool has_cells = config_.merger.size != 0;
   std::size_t num_cells = 0;
-  if (has_cells) {
-    const GridSize cells = Merger::cells_of(config_.merger, images.position.grid());
+  if (config_.merger) {
+    const GridSize cells = Merger::cells_of(config_.merger->cells, images.position.grid());
     num_cells = Merger::cells_at_once(num_images * cells.rows * cells.columns);
   }
   return {.num_images = num_images,
@@ -84,14 +85,13 @@ ActivationShape VisionTransformer::activation_shape(const ImagePass& images, int
           .embed_dim = config_.embed_dim,
           .attention_dim = config_.attention_dim(),
           .num_heads = config_.attention.num_heads,
-          .num_pool_heads = has_pool ? config_.head.attention_pool.num_heads : 0,
+          .num_pool_heads = has_pool ? pool->num_heads : 0,
           .pooled_dim = config_.pooled_dim(),
-          .hidden_dim = std::max({config_.mlp.dim, has_pool ? config_.head.attention_pool.mlp_dim : 0,
-                                  config_.head.joint.mlp_dim}),
+          .hidden_dim = std::max({config_.mlp.dim, has_pool ? pool->mlp_dim : 0, joint ? joint->mlp_dim : 0}),
           .clips = config_.encoder.clipped || config_.mlp.limit != 0,
           .is_parallel = config_.encoder.parallel,
           .num_cells = num_cells,
-          .cell_dim = has_cells ? Merger::widest(config_.merger, config_.embed_dim) : 0,
+          .cell_dim = config_.merger ? Merger::widest(*config_.merger, config_.embed_dim) : 0,
           .threads = threads};
 }
 

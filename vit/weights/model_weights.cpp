@@ -1,6 +1,9 @@
 #include "vit/weights/model_weights.h"
 
+#include "vit/config.h"
+
 #include <algorithm>
+#include <variant>
 
 namespace vit::internal {
 namespace {
@@ -49,8 +52,7 @@ void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& 
   if (c.tokens.num_registers != 0) {
     walk.tensor(Part::register_tokens, Shape{c.tokens.num_registers, width}, weights.register_tokens);
   }
-  if (c.tokens.late.count != 0)
-    walk.tensor(Part::late_tokens, Shape{c.tokens.late.count, width}, weights.late_tokens);
+  if (c.tokens.late) walk.tensor(Part::late_tokens, Shape{c.tokens.late->count, width}, weights.late_tokens);
   if (c.position.added != AddedTable::none) {
     walk.tensor(Part::position_table, position_table(c), weights.position_table);
   }
@@ -76,8 +78,8 @@ void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) 
   walk.norm(Part::norm1_gamma, width, block.norm1, c.encoder.norm.kind);
   walk.linear(Part::qkv_weight, heads + 2 * c.key_dim(walk.block), width, block.qkv, c.attention.qkv_bias);
   if (c.attention.qk_norm) {
-    walk.norm(Part::q_norm_gamma, c.head_width(), block.q_norm, c.attention.qk_norm_kind);
-    walk.norm(Part::k_norm_gamma, c.head_width(), block.k_norm, c.attention.qk_norm_kind);
+    walk.norm(Part::q_norm_gamma, c.head_width(), block.q_norm, *c.attention.qk_norm);
+    walk.norm(Part::k_norm_gamma, c.head_width(), block.k_norm, *c.attention.qk_norm);
   }
   if (c.attention.norm)
     walk.norm(Part::attention_norm_gamma, heads, block.attention_norm, c.encoder.norm.kind);
@@ -109,7 +111,7 @@ void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) 
 void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk) {
   const std::size_t width = c.embed_dim;
   if (c.head.pooling == Pooling::attention) {
-    const std::size_t hidden = c.head.attention_pool.mlp_dim;
+    const std::size_t hidden = c.head.attention_pool->mlp_dim;
     walk.tensor(Part::pool_probe, Shape{width}, weights.pool.probe);
     walk.linear(Part::pool_q_weight, width, width, weights.pool.q);
     walk.linear(Part::pool_kv_weight, 2 * width, width, weights.pool.kv);
@@ -120,9 +122,9 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
   }
   if (c.head.pooled_norm) walk.norm(Part::pooled_norm_gamma, width, weights.pooled_norm, c.encoder.norm.kind);
   if (c.head.pooler) walk.linear(Part::pooler_weight, width, width, weights.pooler);
-  if (c.head.projection.dim != 0 && c.head.joint.depth == 0)
-    walk.linear(Part::projection_weight, c.head.projection.dim, c.pooled_dim(), weights.projection,
-                c.head.projection.bias);
+  if (c.head.projection && !c.head.joint)
+    walk.linear(Part::projection_weight, c.head.projection->dim, c.pooled_dim(), weights.projection,
+                c.head.projection->bias);
   if (c.head.num_classes == 0) return;
   const std::size_t head_in = c.head.input == HeadInput::class_and_patch_mean ? 2 * width : c.pooled_dim();
   walk.linear(Part::head_weight, c.head.num_classes, head_in, weights.head);
@@ -131,47 +133,66 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
   }
 }
 
-void visit_merger(const ModelConfig& c, MergerWeights& weights, const Walker& walk) {
-  const MergerConfig& m = c.merger;
-  const std::size_t cell = m.cell_width(c.embed_dim), reduced = m.reduced_dim != 0 ? m.reduced_dim : cell;
-  if (m.norm != MergerNorm::none) {
-    const std::size_t width = m.norm == MergerNorm::cell ? cell : c.embed_dim;
-    walk.norm(Part::merger_norm_gamma, width, weights.norm, m.norm_kind);
+/// The first tensor of a step.
+Part part_of(MergerPlace place) {
+  switch (place) {
+    case MergerPlace::cell_norm: return Part::merger_norm_gamma;
+    case MergerPlace::standardize: return Part::merger_shift;
+    case MergerPlace::reduce: return Part::merger_reduce_weight;
+    case MergerPlace::middle: return Part::merger_middle_weight;
+    case MergerPlace::middle_norm: return Part::merger_middle_norm_gamma;
+    case MergerPlace::mlp: return Part::merger_fc1_weight;
+    case MergerPlace::mlp_norm: return Part::merger_mlp_norm_gamma;
+    case MergerPlace::second_mlp: return Part::merger_second_fc1_weight;
+    case MergerPlace::second_norm: return Part::merger_second_norm_gamma;
+    case MergerPlace::projection: return Part::merger_projection_weight;
+    case MergerPlace::out_norm: return Part::merger_out_norm_gamma;
+    case MergerPlace::middle_gelu:
+    case MergerPlace::projection_norm: break;  // without tensors
   }
-  if (m.standardize) {
-    walk.tensor(Part::merger_shift, Shape{cell}, weights.shift);
-    walk.tensor(Part::merger_scale, Shape{cell}, weights.scale);
-  }
-  if (m.reduced_dim != 0)
-    walk.linear(Part::merger_reduce_weight, reduced, cell, weights.reduce, m.reduced_bias);
-  if (m.middle) {
-    walk.linear(Part::merger_middle_weight, reduced, reduced, weights.middle, false);
-    walk.norm(Part::merger_middle_norm_gamma, reduced, weights.middle_norm);
-  }
-  if (m.hidden_dim != 0) {
-    if (m.gated) walk.linear(Part::merger_gate_weight, m.hidden_dim, reduced, weights.gate, m.mlp_bias);
-    walk.linear(Part::merger_fc1_weight, m.hidden_dim, reduced, weights.fc1, m.mlp_bias);
-    walk.linear(Part::merger_fc2_weight, m.out_dim, m.hidden_dim, weights.fc2, m.mlp_bias);
-    if (m.mlp_norm) walk.norm(Part::merger_mlp_norm_gamma, m.out_dim, weights.mlp_norm);
-  }
-  if (m.second_mlp) {
-    walk.linear(Part::merger_second_fc1_weight, m.out_dim, m.out_dim, weights.second_fc1, m.mlp_bias);
-    walk.linear(Part::merger_second_fc2_weight, m.out_dim, m.out_dim, weights.second_fc2, m.mlp_bias);
-    walk.norm(Part::merger_second_norm_gamma, m.out_dim, weights.second_norm);
-  }
-  if (m.projection_dim == 0) return;
-  const std::size_t in = m.hidden_dim != 0 ? m.out_dim : reduced;
-  walk.linear(Part::merger_projection_weight, m.projection_dim, in, weights.projection, m.projection_bias);
-  if (m.out_norm) walk.norm(Part::merger_out_norm_gamma, m.projection_dim, weights.out_norm, NormKind::rms);
+  return Part::merger_norm_gamma;
+}
+/// The same of a merger between blocks.
+Part deepstack_part_of(MergerPlace place) {
+  return place == MergerPlace::mlp ? Part::deepstack_fc1_weight : Part::deepstack_norm_gamma;
 }
 
-/// The merger after a block: a norm of cells and the MLP.
-void visit_deepstack(const ModelConfig& c, MergerWeights& weights, const Walker& walk) {
-  const MergerConfig& m = c.merger;
-  const std::size_t cell = m.cell_width(c.embed_dim);
-  walk.norm(Part::deepstack_norm_gamma, cell, weights.norm, m.norm_kind);
-  walk.linear(Part::deepstack_fc1_weight, m.hidden_dim, cell, weights.fc1, m.mlp_bias);
-  walk.linear(Part::deepstack_fc2_weight, m.out_dim, m.hidden_dim, weights.fc2, m.mlp_bias);
+/// Visits the tensors of a step whose input is `width` wide.
+struct StepVisit {
+  Part first;
+  std::size_t width;
+  MergerStepWeights& weights;
+  const Walker& walk;
+
+  void operator()(const MergerNorm& step) const {
+    if (step.has_weights) walk.norm(first, width, weights.norm, step.norm.kind);
+  }
+  void operator()(const MergerAffine&) const {
+    walk.tensor(first, Shape{width}, weights.shift);
+    walk.tensor(next(first), Shape{width}, weights.scale);
+  }
+  void operator()(const MergerGelu&) const {}
+  void operator()(const MergerLinear& linear) const {
+    walk.linear(first, linear.dim, width, weights.fc1, linear.bias);
+  }
+  void operator()(const MergerMlp& mlp) const {
+    if (mlp.gated) walk.linear(Part::merger_gate_weight, mlp.hidden_dim, width, weights.gate, mlp.bias);
+    walk.linear(first, mlp.hidden_dim, width, weights.fc1, mlp.bias);
+    walk.linear(next(next(first)), mlp.out_dim, mlp.hidden_dim, weights.fc2, mlp.bias);
+  }
+};
+
+void visit_merger(const MergerConfig& m, std::size_t embed_dim, Part (*first_part)(MergerPlace),
+                  MergerWeights& weights, const Walker& walk) {
+  if (m.cells.token_norm)
+    walk.norm(Part::merger_norm_gamma, embed_dim, weights.token_norm, m.cells.token_norm->kind);
+  weights.steps.resize(m.steps.size());
+  std::size_t width = m.cell_width(embed_dim);
+  for (std::size_t i = 0; i < m.steps.size(); ++i) {
+    const MergerStep& step = m.steps[i];
+    std::visit(StepVisit{first_part(step.place), width, weights.steps[i], walk}, step.layer);
+    width = step.width(width);
+  }
 }
 
 }  // namespace
@@ -179,13 +200,13 @@ void visit_deepstack(const ModelConfig& c, MergerWeights& weights, const Walker&
 ModelConfig joint_head_blocks(const ModelConfig& config) {
   ModelConfig joint;
   joint.embed_dim = config.embed_dim;
-  joint.encoder.depth = config.head.joint.depth;
+  joint.encoder.depth = config.head.joint->depth;
   joint.attention.num_heads = config.attention.num_heads;
   joint.attention.head_dim = config.attention.head_dim;
   joint.mlp.kind = MlpKind::gated;
-  joint.mlp.dim = config.head.joint.mlp_dim;
+  joint.mlp.dim = config.head.joint->mlp_dim;
   joint.mlp.activation = Activation::silu;
-  joint.encoder.norm.eps = config.head.joint.norm_eps;
+  joint.encoder.norm.eps = config.head.joint->norm_eps;
   joint.attention.qkv_bias = false;
   joint.encoder.layer_scale = true;
   return joint;
@@ -203,11 +224,15 @@ void for_each_tensor(const ModelConfig& c, ModelWeights& weights, const VisitTen
   for_each_block_tensor(c, weights.blocks, visit);
   if (c.encoder.token_norm) walk.norm(Part::norm_gamma, c.embed_dim, weights.norm, c.encoder.norm.kind);
   visit_head(c, weights, walk);
-  if (c.merger.size != 0) visit_merger(c, weights.merger, walk);
-  weights.deepstack.resize(c.merger.deepstack.size());
-  for (std::size_t i = 0; i < weights.deepstack.size(); ++i)
-    visit_deepstack(c, weights.deepstack[i], {.visit = visit, .block = i});
-  if (c.head.joint.depth == 0) return;
+  if (c.merger) {
+    visit_merger(*c.merger, c.embed_dim, part_of, weights.merger, walk);
+    const MergerConfig between = deepstack_merger(*c.merger);
+    weights.deepstack.resize(c.merger->deepstack.size());
+    for (std::size_t i = 0; i < weights.deepstack.size(); ++i)
+      visit_merger(between, c.embed_dim, deepstack_part_of, weights.deepstack[i],
+                   {.visit = visit, .block = i});
+  }
+  if (!c.head.joint) return;
   const ModelConfig joint = joint_head_blocks(c);
   weights.joint_blocks.resize(joint.encoder.depth);
   for (std::size_t i = 0; i < joint.encoder.depth; ++i)

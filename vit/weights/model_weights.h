@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
 #include "vit/io/tensor_file.h"
 #include "vit/weights/tensor_id.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 
@@ -68,22 +71,18 @@ struct BlockWeights {
   WeightTensor scale2;                                                            // (C)
 };
 
-/// Letters: W = cell_width, D = reduced_dim, or W where there is none, E = projection_dim, of a MergerConfig.
-struct MergerWeights {
-  NormWeights norm;           // (C), or (W) of cells
-  WeightTensor shift, scale;  // (W)
-  LinearWeights reduce;       // (D, W)
-  LinearWeights middle;       // (D, D)
-  NormWeights middle_norm;    // (D)
-  LinearWeights gate;         // (hidden_dim, D)
-  LinearWeights fc1;          // (hidden_dim, D)
+/// The tensors of a step of a merger, which reads vectors of I channels; those of its kind.
+struct MergerStepWeights {
+  NormWeights norm;           // (I)
+  WeightTensor shift, scale;  // (I)
+  LinearWeights gate;         // (hidden_dim, I)
+  LinearWeights fc1;          // (hidden_dim, I); of a linear map (dim, I)
   LinearWeights fc2;          // (out_dim, hidden_dim)
-  NormWeights mlp_norm;       // (out_dim)
-  LinearWeights second_fc1;   // (out_dim, out_dim)
-  LinearWeights second_fc2;   // (out_dim, out_dim)
-  NormWeights second_norm;    // (out_dim)
-  LinearWeights projection;   // (E, out_dim, or D without an MLP)
-  NormWeights out_norm;       // (E), without beta
+};
+
+struct MergerWeights {
+  NormWeights token_norm;  // (C)
+  std::vector<MergerStepWeights> steps;
 };
 
 struct AttentionPoolWeights {
@@ -122,7 +121,7 @@ struct ModelWeights {
   std::vector<BlockWeights> joint_blocks;
   NormWeights joint_norm;  // (C)
   MergerWeights merger;
-  std::vector<MergerWeights> deepstack;  // norm (W), fc1 and fc2 as those of the merger
+  std::vector<MergerWeights> deepstack;  // of the mergers between blocks
   LinearWeights head;                    // (classes, C or 2C)
   LinearWeights head_distillation;       // (classes, C)
 };

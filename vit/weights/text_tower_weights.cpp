@@ -1,6 +1,8 @@
 // The list of a text tower's tensors.
 #include "vit/weights/text_tower_weights.h"
 
+#include "vit/config.h"
+
 namespace vit::internal {
 
 ModelConfig block_config(const TextConfig& c) {

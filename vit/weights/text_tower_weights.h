@@ -4,8 +4,12 @@
 
 #include <vector>
 
-#include "vit/config.h"
+#include "vit/text_config.h"
 #include "vit/weights/model_weights.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 

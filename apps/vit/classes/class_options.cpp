@@ -15,6 +15,7 @@
 #include "vit/base/check.h"
 #include "vit/base/error.h"
 #include "vit/checkpoint.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {

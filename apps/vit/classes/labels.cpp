@@ -8,6 +8,7 @@
 #include "apps/vit/ground/data_dir.h"
 #include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/io/class_names.h"
 #include "vit/text/unicode.h"
 

@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "vit/config.h"
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::app {
 

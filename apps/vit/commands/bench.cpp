@@ -18,6 +18,7 @@
 #include "apps/vit/options/options.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/machine.h"
 #include "vit/version.h"
 

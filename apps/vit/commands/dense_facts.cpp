@@ -8,6 +8,7 @@
 #include "apps/vit/commands/flops.h"
 #include "apps/vit/ground/json_value.h"
 #include "vit/base/choices.h"
+#include "vit/checkpoint.h"
 
 namespace vit::app {
 namespace {

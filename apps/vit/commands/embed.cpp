@@ -23,6 +23,7 @@
 #include "apps/vit/run/run_images.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
 

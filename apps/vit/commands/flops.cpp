@@ -1,5 +1,7 @@
 #include "apps/vit/commands/flops.h"
 
+#include "vit/config.h"
+
 #include <algorithm>
 #include <variant>
 
@@ -23,19 +25,28 @@ double keys_in_windows(GridSize grid, std::size_t window) {
   return pairs / (real(grid.rows) * real(grid.columns));
 }
 
+/// Multiply-adds of the steps of a merger for a cell.
+double merger_products(const MergerConfig& merger, std::size_t embed_dim) {
+  double sum = 0;
+  std::size_t width = merger.cell_width(embed_dim);
+  for (const MergerStep& step : merger.steps) {
+    if (std::holds_alternative<MergerLinear>(step.layer)) sum += real(width) * real(step.width(width));
+    if (const auto* mlp = std::get_if<MergerMlp>(&step.layer))
+      sum += real(mlp->hidden_dim) * (real(width) * (mlp->gated ? 2 : 1) + real(mlp->out_dim));
+    width = step.width(width);
+  }
+  return sum;
+}
+
 /// FLOPs of a merger, and of those between blocks.
 double merger_flops(const ModelConfig& config, GridSize grid) {
-  const MergerConfig& m = config.merger;
-  if (m.size == 0) return 0;
-  const double cells = real((grid.rows + m.size - 1) / m.size) * real((grid.columns + m.size - 1) / m.size);
-  const double cell = real(m.cell_width(config.embed_dim)),
-               reduced = m.reduced_dim != 0 ? real(m.reduced_dim) : cell;
-  const double mlp = real(m.hidden_dim) * (m.gated ? 2 : 1);
-  double per_cell = real(m.reduced_dim) * cell + (m.middle ? reduced * reduced : 0) + reduced * mlp +
-                    real(m.hidden_dim) * real(m.out_dim);
-  per_cell += real(m.projection_dim) * (m.hidden_dim != 0 ? real(m.out_dim) : reduced);
-  per_cell += real(m.deepstack.size()) * real(m.hidden_dim) * (cell + real(m.out_dim));
-  return 2 * cells * per_cell;
+  if (!config.merger) return 0;
+  const MergerConfig& merger = *config.merger;
+  const std::size_t m = merger.cells.size;
+  const double cells = real((grid.rows + m - 1) / m) * real((grid.columns + m - 1) / m);
+  const double between =
+      real(merger.deepstack.size()) * merger_products(deepstack_merger(merger), config.embed_dim);
+  return 2 * cells * (merger_products(merger, config.embed_dim) + between);
 }
 
 /// Multiply-adds of the layers of a branch on patches and registers of width C.
@@ -129,31 +140,31 @@ Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_lead
   flops.patch_embed = 2 * patches * width * real(config.image.num_channels) * patch * patch;
   // Rows that ask in the attention of all blocks together: queries, projected and sent through the MLP.
   // tokens that enter late are more rows of the last blocks
-  const double late_blocks = config.tokens.late.count != 0 ? depth - real(config.tokens.late.block) : 0;
-  const double late = late_blocks * real(config.tokens.late.count);
+  const double late_blocks = config.tokens.late ? depth - real(config.tokens.late->block) : 0;
+  const double late = late_blocks * real(config.num_late_tokens());
   const double rows = (depth - 1) * tokens + (num_leading > 0 ? real(num_leading) : tokens) + late;
   const double heads = real(config.attention_dim());
   flops.attention_linear = (depth * tokens + late) * 2 * width * 2 * heads + 2 * rows * width * 2 * heads;
-  const double global =
-      config.attention.windows.size == 0 ? depth : real(config.attention.windows.global_blocks.size());
-  const double keys =
-      config.attention.windows.size == 0 ? tokens : keys_in_windows(grid, config.attention.windows.size);
+  const std::optional<WindowConfig>& windows = config.attention.windows;
+  const double global = windows ? real(windows->global_blocks.size()) : depth;
+  const double keys = windows ? keys_in_windows(grid, windows->size) : tokens;
   flops.attention = 2 * 2 * (rows - late) / depth * heads * (global * tokens + (depth - global) * keys);
-  const double both = tokens + real(config.tokens.late.count);
+  const double both = tokens + real(config.num_late_tokens());
   flops.attention += 2 * 2 * heads * late_blocks * (both * both - tokens * tokens);
   flops.mlp = 2 * rows * width * hidden * (config.mlp.kind == MlpKind::gated ? 3 : 2);
   if (config.head.pooling == Pooling::attention) {
-    const double pool_hidden = real(config.head.attention_pool.mlp_dim);
+    const double pool_hidden = real(config.head.attention_pool->mlp_dim);
     flops.head += 2 * tokens * width * 2 * width;  // keys and values
     flops.head += 2 * 2 * tokens * width;          // one query against all keys, and the sum
     flops.head += 2 * 2 * width * width;           // query and output projection
     flops.head += 2 * 2 * width * pool_hidden;
   }
   if (config.head.pooler) flops.head += 2 * width * width;
-  if (config.head.joint.depth == 0) flops.head += 2 * width * real(config.head.projection.dim);
-  flops.head +=
-      real(config.head.joint.depth) * tokens *
-      (2 * 4 * width * width + 4 * tokens * width + 2 * 3 * width * real(config.head.joint.mlp_dim));
+  if (!config.head.joint) flops.head += 2 * width * real(config.projection_dim());
+  if (const std::optional<JointHeadConfig>& joint = config.head.joint) {
+    flops.head += real(joint->depth) * tokens *
+                  (2 * 4 * width * width + 4 * tokens * width + 2 * 3 * width * real(joint->mlp_dim));
+  }
   flops.head += merger_flops(config, grid);
   const double classifier_inputs = config.head.input == HeadInput::pooled ? width : 2 * width;
   flops.head += 2 * classifier_inputs * real(config.head.num_classes);

@@ -4,8 +4,11 @@
 
 #include <cstddef>
 
-#include "vit/config.h"
 #include "vit/dense_config.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::app {
 

@@ -22,6 +22,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/options/options.h"
 #include "vit/base/check.h"
+#include "vit/checkpoint.h"
 #include "vit/image/preprocess.h"
 #include "vit/machine.h"
 #include "vit/position/rope.h"

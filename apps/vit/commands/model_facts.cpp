@@ -6,6 +6,7 @@
 #include "apps/vit/ground/flag_names.h"
 #include "apps/vit/ground/json_value.h"
 #include "vit/base/check.h"
+#include "vit/checkpoint.h"
 #include "vit/config/fields.h"
 
 namespace vit::app {

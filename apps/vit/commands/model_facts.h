@@ -7,7 +7,6 @@
 #include "apps/vit/options/options.h"
 #include "vit/checkpoint.h"
 #include "vit/image/preprocess.h"
-#include "vit/model.h"
 #include "vit/text_encoder.h"
 
 namespace vit::app {

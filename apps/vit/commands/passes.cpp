@@ -12,6 +12,7 @@
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/peak_memory.h"
+#include "vit/config.h"
 #include "vit/kernels/cpu_info.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/tile_meter.h"
@@ -52,9 +53,9 @@ Tensor<float> make_pixels(const Combination& combination) {
 Request request_for(const Model& model) {
   const ModelConfig& config = model.config();
   if (model.dense_config() != nullptr) return model.dense_config()->request();
-  if (config.merger.size != 0) return Output::merged;
+  if (config.merger) return Output::merged;
   if (config.head.num_classes > 0) return Output::logits;
-  const bool has_vector = config.head.projection.dim > 0 || config.head.pooling != Pooling::none;
+  const bool has_vector = config.projection_dim() > 0 || config.head.pooling != Pooling::none;
   return has_vector ? default_output(config) : Output::tokens;
 }
 

@@ -4,6 +4,7 @@
 
 #include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/config/output_table.h"
 
 namespace vit::app {
@@ -44,10 +45,10 @@ std::vector<ResultArray> FeatureList::arrays(const ImageOutputs& outputs) const 
 FeatureList parse_features(std::string_view list, const Model& model) {
   const ModelConfig& config = model.config();
   FeatureList out;
-  const Output vector = config.head.projection.dim == 0 && config.head.pooling == Pooling::none
+  const Output vector = config.projection_dim() == 0 && config.head.pooling == Pooling::none
                             ? Output::patches
                             : default_output(config);
-  const std::string standard = to_string(config.merger.size != 0 ? Output::merged : vector);
+  const std::string standard = to_string(config.merger ? Output::merged : vector);
   if (list.empty()) list = standard;
   while (true) {
     const std::size_t comma = std::min(list.find(','), list.size());

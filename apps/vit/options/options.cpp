@@ -14,6 +14,7 @@
 #include "apps/vit/inputs/clips.h"
 #include "apps/vit/inputs/video.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/machine.h"
 #include "vit/position/rope.h"
 #include "vit/weights/checkpoint/adapter.h"

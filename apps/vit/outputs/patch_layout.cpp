@@ -6,6 +6,7 @@
 
 #include "apps/vit/inputs/input_reader.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {

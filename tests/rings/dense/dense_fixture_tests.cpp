@@ -15,6 +15,7 @@
 
 #include "tests/support/numbers.h"
 #include "tests/support/shared_data.h"
+#include "vit/config.h"
 #include "vit/dense.h"
 #include "vit/io/safetensors.h"
 

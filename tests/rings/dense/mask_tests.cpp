@@ -16,6 +16,7 @@
 #include "tests/support/files.h"
 #include "tests/support/numbers.h"
 #include "tests/support/shared_data.h"
+#include "vit/config.h"
 #include "vit/dense.h"
 #include "vit/io/safetensors.h"
 
@@ -158,7 +159,7 @@ TEST_CASE("dense fixtures: masks, panoptic segments, instances and windows of Eo
 
 TEST_CASE("dense golden models: masks of queries that enter late and hide patches from each other") {
   const Twin twin;
-  CHECK(twin.model->config().tokens.late.masked_blocks == std::vector<std::size_t>{2});
+  CHECK(twin.model->config().tokens.late->masked_blocks == std::vector<std::size_t>{2});
   check_near(twin.outputs[0][Output::masks], twin.expected, "mask_logits");
   check_near(twin.outputs[0][Output::mask_classes], twin.expected, "class_logits");
 }

@@ -5,6 +5,7 @@
 
 #include "vit/analysis/features.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/io/in_quotes.h"
 #include "vit/rings/anomaly/coreset.h"
 #include "vit/rings/anomaly/search.h"

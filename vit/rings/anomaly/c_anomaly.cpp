@@ -7,6 +7,7 @@
 #include "vit/base/check.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
+#include "vit/config.h"
 
 struct vit_anomaly {
   vit::AnomalyModel bank;

@@ -1,4 +1,5 @@
 // Dense heads of the C interface: depth, segments, boxes and keypoints at the size of each image.
+#include "vit/config.h"
 #include "vit/dense.h"
 
 #include <algorithm>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/rings/dense/box_head.h"
 #include "vit/rings/dense/dense_head.h"
 #include "vit/rings/dense/dpt_head.h"

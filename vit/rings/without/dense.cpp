@@ -1,6 +1,7 @@
 // Replacement for builds without dense heads: models have none, and the C interface has the same functions in
 // each build.
 #include "vit/c/guard.h"
+#include "vit/config.h"
 #include "vit/towers/map_head.h"
 
 using namespace vit;

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/config.h"
 #include "vit/image/preprocess.h"
 #include "vit/weights/architectures/timm_args.h"
 

@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "vit/config.h"
+#include "vit/base/choices.h"
+#include "vit/position/config.h"
 
 namespace vit::internal {
 

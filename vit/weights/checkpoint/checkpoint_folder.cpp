@@ -32,6 +32,16 @@
 namespace vit::internal {
 namespace {
 
+/// validate() for values read from `file`: messages name it, and the Error has the kind format.
+template <typename... Values>
+void validate_read(const std::string& file, const Values&... values) {
+  try {
+    validate(values...);
+  } catch (const Error& error) {
+    fail(Where(error.where(), ErrorKind::format), file, ": ", error.message());
+  }
+}
+
 constexpr Where kWhere{"load_checkpoint", ErrorKind::io};
 namespace fs = std::filesystem;
 
@@ -220,7 +230,7 @@ const std::optional<ParsedCheckpoint<Config>>& CheckpointFolder::parsed() const 
                     .root = root_,
                     .in_training_file = in_training_file_};
   tower.parsed = naming_layout(model, [&] { return parse(files, kind); });
-  if (tower.parsed) validate(tower.parsed->config, files.config_name());
+  if (tower.parsed) validate_read(files.config_name(), tower.parsed->config);
   tower.files = std::make_shared<const SourceFiles>(std::move(files));
   return tower.parsed;
 }
@@ -287,7 +297,7 @@ Checkpoint<Config> CheckpointFolder::load() const {
     checkpoint.weights = matcher.match(found->config);
     if constexpr (std::is_same_v<Config, ModelConfig>) {
       if (found->dense) {
-        validate(found->dense->config, found->config.encoder.depth, tower.files->config_name());
+        validate_read(tower.files->config_name(), found->dense->config, found->config.encoder.depth);
         checkpoint.dense = DenseCheckpoint{.config = found->dense->config,
                                            .weights = matcher.match(*found->dense, found->config.embed_dim)};
       }

@@ -12,9 +12,11 @@
 
 #include "vit/config.h"
 #include "vit/config/load_options.h"
+#include "vit/config/load_report.h"
 #include "vit/image/preprocess.h"
 #include "vit/io/json.h"
 #include "vit/io/tensor_file.h"
+#include "vit/text_config.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/families/family.h"
 

@@ -22,6 +22,11 @@ struct Writer {
     write(field);
   }
 
+  void norm(const char* name, const char* kind_name, const std::optional<NormKind>& kind) const {
+    (*this)(name, kind.has_value(), Shown::unless_default);
+    (*this)(kind_name, kind.value_or(NormKind::rms), Shown::unless_default);
+  }
+
   template <typename Field>
   static bool is_default(const Field& field) {
     if constexpr (requires { field == Field{}; }) return field == Field{};
@@ -54,11 +59,12 @@ struct Writer {
       out.value(nullptr);
     }
   }
-  void write(const MergerConfig& field) const {
+  void write(const MergerFields& field) const {
     object([&] { visit_merger(field, *this); });
   }
-  void write(const AttentionPoolConfig& field) const {
-    object([&] { visit_attention_pool(field, *this); });
+  void write(const std::optional<AttentionPoolConfig>& field) const {
+    const AttentionPoolConfig pool = field.value_or(AttentionPoolConfig{});
+    object([&] { visit_attention_pool(pool, *this); });
   }
 
  private:

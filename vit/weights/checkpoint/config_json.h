@@ -3,8 +3,11 @@
 
 #include <string>
 
-#include "vit/config.h"
 #include "vit/image/preprocess.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "vit/config.h"
 #include "vit/position/rope.h"
 
 namespace vit::internal {

@@ -5,8 +5,12 @@
 #include <string>
 #include <string_view>
 
-#include "vit/config.h"
+#include "vit/config/load_report.h"
 #include "vit/io/tensor_file.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 

@@ -54,6 +54,15 @@ struct Reader {
     read(*value, prefix + name, field);
   }
 
+  /// A norm of a kind of its own. With a kind alone, the tensors decide whether it is there.
+  void norm(const char* name, const char* kind_name, std::optional<NormKind>& norm) const {
+    NormKind kind = norm.value_or(NormKind::rms);
+    (*this)(kind_name, kind);
+    bool is_present = norm.has_value() || given.contains(prefix + kind_name);
+    (*this)(name, is_present);
+    norm = is_present ? std::optional(kind) : std::nullopt;
+  }
+
   void read(const Json& value, const std::string&, bool& field) const { field = value.as_bool(); }
   void read(const Json& value, const std::string&, double& field) const { field = value.as_double(); }
   void read(const Json& value, const std::string&, float& field) const {
@@ -98,11 +107,12 @@ struct Reader {
     field.clear();
     for (std::size_t i = 0; i < value.size(); ++i) field.push_back(value[i].as_size(kCount));
   }
-  void read(const Json& value, const std::string& name, MergerConfig& field) const {
+  void read(const Json& value, const std::string& name, MergerFields& field) const {
     nested(value, name, [&](const Reader& reader) { visit_merger(field, reader); });
   }
-  void read(const Json& value, const std::string& name, AttentionPoolConfig& field) const {
-    nested(value, name, [&](const Reader& reader) { visit_attention_pool(field, reader); });
+  void read(const Json& value, const std::string& name, std::optional<AttentionPoolConfig>& field) const {
+    if (!field) field.emplace();
+    nested(value, name, [&](const Reader& reader) { visit_attention_pool(*field, reader); });
   }
   template <typename Visit>
   void nested(const Json& value, const std::string& name, const Visit& visit) const {

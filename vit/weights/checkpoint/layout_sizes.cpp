@@ -89,8 +89,11 @@ class Inference {
     set("patch_norm", c_.patch.norm, has(Part::patch_norm_gamma));
     set("embed_norm", c_.patch.embed_norm, has(Part::embed_norm_gamma));
     set("input_norm", c_.patch.input_norm, has(Part::pixel_mean));
-    set("qk_norm", c_.attention.qk_norm, has(Part::q_norm_gamma));
-    set("qk_norm_kind", c_.attention.qk_norm_kind, has(Part::q_norm_beta) ? NormKind::layer : NormKind::rms);
+    bool qk_norm = c_.attention.qk_norm.has_value();
+    NormKind qk_norm_kind = c_.attention.qk_norm.value_or(NormKind::rms);
+    set("qk_norm", qk_norm, has(Part::q_norm_gamma));
+    set("qk_norm_kind", qk_norm_kind, has(Part::q_norm_beta) ? NormKind::layer : NormKind::rms);
+    c_.attention.qk_norm = qk_norm ? std::optional(qk_norm_kind) : std::nullopt;
     // a LayerNorm without bias and an RMSNorm look alike
     if (has(Part::norm1_gamma) && !files_.any_block_has(layout_, Part::norm1_beta)) ask("norm_kind");
     set("class_token", c_.tokens.class_token, has(Part::class_token));
@@ -114,7 +117,6 @@ class Inference {
     set("qkv_bias", c_.attention.qkv_bias, has(Part::qkv_bias));
     set("proj_bias", c_.attention.proj_bias, has(Part::proj_bias));
     set("mlp_bias", c_.mlp.bias, has(Part::fc1_bias) || has(Part::fc2_bias));
-    set("projection_bias", c_.head.projection.bias, has(Part::projection_bias));
     for (std::size_t i = 0; i < kNumParts; ++i) {
       const Part part = static_cast<Part>(i);
       if (!is_bias(part)) continue;
@@ -222,12 +224,17 @@ class Inference {
     ask("norm_eps");
     ask("activation");
     ask("pooling");
-    set("projection_dim", c_.head.projection.dim, rows(Part::projection_weight));
+    ProjectionConfig projection = c_.head.projection.value_or(ProjectionConfig{});
+    set("projection_dim", projection.dim, rows(Part::projection_weight));
+    set("projection_bias", projection.bias, has(Part::projection_bias));
+    c_.head.projection = projection.dim != 0 ? std::optional(projection) : std::nullopt;
     set("num_classes", c_.head.num_classes, rows(Part::head_weight));
-    if (c_.head.pooling != Pooling::attention) return;
+    std::optional<AttentionPoolConfig>& pool = c_.head.attention_pool;
+    if (c_.head.pooling != Pooling::attention) return pool.reset();
+    if (!pool) pool.emplace();
     ask("attention_pool.num_heads");
     ask("attention_pool.activation");
-    set("attention_pool.mlp_dim", c_.head.attention_pool.mlp_dim, rows(Part::pool_fc1_weight));
+    set("attention_pool.mlp_dim", pool->mlp_dim, rows(Part::pool_fc1_weight));
   }
 
   const SourceFiles& files_;

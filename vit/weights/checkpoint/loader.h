@@ -7,6 +7,7 @@
 
 #include "vit/config.h"
 #include "vit/config/load_options.h"
+#include "vit/config/load_report.h"
 #include "vit/image/preprocess.h"
 #include "vit/weights/dense_weights.h"
 #include "vit/weights/model_weights.h"

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/config.h"
 #include "vit/config/load_options.h"
 #include "vit/image/preprocess.h"
 #include "vit/io/json.h"

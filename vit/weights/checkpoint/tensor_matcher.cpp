@@ -68,7 +68,7 @@ FormSizes form_sizes(const ModelConfig& config) {
           .head_width = config.head_width(),
           .patch_size = config.patch.size,
           .frames = config.patch.frames,
-          .cell = config.merger.size,
+          .cell = config.merger ? config.merger->cells.size : 0,
           .grid = config.position.added_grid,
           .prefix_rows = config.position.added_prefix_rows};
 }

@@ -10,13 +10,18 @@
 #include <utility>
 #include <vector>
 
-#include "vit/config.h"
+#include "vit/config/load_report.h"
+#include "vit/text_config.h"
 #include "vit/weights/checkpoint/head_names.h"
 #include "vit/weights/checkpoint/stored_numbers.h"
 #include "vit/weights/dense_weights.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/model_weights.h"
 #include "vit/weights/text_tower_weights.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 

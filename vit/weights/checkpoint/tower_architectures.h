@@ -5,9 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/config.h"
 #include "vit/config/load_options.h"
 #include "vit/image/preprocess.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "vit/config.h"
+#include "vit/text_config.h"
 #include "vit/weights/families/head_layout.h"
 #include "vit/weights/families/layout.h"
 #include "vit/weights/families/source_files.h"

@@ -128,7 +128,7 @@ ModelConfig read_clip(const SourceFiles& files) {
   if (c.head.num_classes != 0) {
     c.head.pooled_norm = false;
   } else if (is_whole_clip(hf_model_type(files)) || hf_class_contains(json, "WithProjection")) {
-    c.head.projection.dim = json.find_size("projection_dim").value_or(512);
+    c.head.projection = {.dim = json.find_size("projection_dim").value_or(512)};
   }
   return c;
 }

@@ -113,11 +113,11 @@ ModelConfig read_backbone_config(const SourceFiles& files) {
   c.tokens.num_registers = json.find_size("num_register_tokens").value_or(4);
   c.encoder.layer_scale = true;
   c.head.pooling = Pooling::none;
-  c.tokens.late.count = json.find_size("num_queries").value_or(200);
+  const std::size_t queries = json.find_size("num_queries").value_or(200);
   const std::size_t late = json.find_size("num_blocks").value_or(4);
-  VIT_CHECK(c.tokens.late.count >= 1 && late >= 1 && late <= c.encoder.depth, kWhere, json.where(), ": ",
-            c.tokens.late.count, " queries before the last ", late, " of ", c.encoder.depth, " blocks");
-  c.tokens.late.block = c.encoder.depth - late;
+  VIT_CHECK(queries >= 1 && late >= 1 && late <= c.encoder.depth, kWhere, json.where(), ": ", queries,
+            " queries before the last ", late, " of ", c.encoder.depth, " blocks");
+  c.tokens.late = {.count = queries, .block = c.encoder.depth - late};
   if (!rotary) {
     set_hf_mlp(json, c);
     add_hf_table(c, 0);
@@ -138,12 +138,12 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
       .taps = {backbone.encoder.depth - 1},
       .tap_norm = true,
       .tap_norm_eps = backbone.encoder.norm.eps,
-      .layers = MaskConfig{.queries = backbone.tokens.late.count,
+      .layers = MaskConfig{.queries = backbone.num_late_tokens(),
                            .doublings = config.find_size("num_upscale_blocks").value_or(2),
                            // not that of a gated backbone, which is always SiLU
                            .activation = read_hf_activation(config, Activation::gelu)},
       .outputs = {
-          {.meaning = Output::masks, .channels = backbone.tokens.late.count, .finish = MapFinish::none},
+          {.meaning = Output::masks, .channels = backbone.num_late_tokens(), .finish = MapFinish::none},
           {.meaning = Output::mask_classes, .channels = classes + 1, .finish = MapFinish::none}}};
   return {.family = "eomt",
           .branches = {std::move(branch)},
@@ -173,8 +173,8 @@ ParsedModel read(const SourceFiles& files) {
       out.layout.add(kDinov2Gated);
     }
   }
-  out.config.tokens.late.masked_blocks =
-      masked_blocks(files, out.config.tokens.late.block, out.config.encoder.depth);
+  LateTokenConfig& late = *out.config.tokens.late;
+  late.masked_blocks = masked_blocks(files, late.block, out.config.encoder.depth);
   if (out.config.tokens.num_registers == 0) out.ignored.push_back(kNoRegisters);
   const DenseConfig head = read_head(json, out.config);
   out.dense = DenseReading{.config = head, .tables = {{"", "", kLayerNormTap}, {"", "", kHead}}};

@@ -47,18 +47,24 @@ static_assert(is_complete(kRows) && is_sound(kModuleNames));
 void set_merger(const SourceFiles& files, const Json& json, ModelConfig& c) {
   VIT_CHECK(find_tower_size(json, {"temporal_merge_size"}, 2) == 2, kWhere, json.where(),
             ".temporal_merge_size must be 2");
-  MergerConfig& merger = c.merger;
-  merger.size = find_tower_size(json, {"spatial_merge_size"}, 2);
+  MergerConfig& merger = c.merger.emplace();
+  merger.cells.size = find_tower_size(json, {"spatial_merge_size"}, 2);
   fit_to_cells(json, c);
-  merger.hidden_dim = merger.out_dim = merger.cell_width(c.embed_dim);
-  merger.mlp_norm = merger.second_mlp = true;
-  merger.mlp_norm_eps = c.encoder.norm.eps;
-  merger.projection_bias = merger.out_norm = true;
-  merger.projection_dim =
-      rows_of_tensor(files, "resampler_model.mlp.weight", Place::outside, text_width(files));
+  const std::size_t width = merger.cell_width(c.embed_dim);
+  const MergerMlp mlp{.hidden_dim = width, .out_dim = width};
+  const MergerNorm norm{.norm = {.eps = c.encoder.norm.eps}};
+  merger.add(MergerPlace::mlp, mlp);
+  merger.add(MergerPlace::mlp_norm, norm);
+  merger.add(MergerPlace::second_mlp, mlp);
+  merger.add(MergerPlace::second_norm, norm);
+  merger.add(MergerPlace::projection, MergerLinear{.dim = rows_of_tensor(files, "resampler_model.mlp.weight",
+                                                                         Place::outside, text_width(files)),
+                                                   .bias = true});
   const auto text = files.config->find("text_config");
   const Json& of_text = text && text->is_object() ? *text : *files.config;
-  merger.out_norm_eps = static_cast<float>(of_text.find_double("rms_norm_eps").value_or(1e-5));
+  const double eps = of_text.find_double("rms_norm_eps").value_or(1e-5);
+  merger.add(MergerPlace::out_norm,
+             MergerNorm{.norm = {.kind = NormKind::rms, .eps = static_cast<float>(eps)}});
 }
 
 ModelConfig read_config(const SourceFiles& files, const Json& json) {

@@ -81,17 +81,18 @@ constexpr Ignored kUnusedBounds[] = {
 };
 
 void set_merger(const SourceFiles& files, const Json& json, ModelConfig& c) {
-  MergerConfig& merger = c.merger;
-  merger.size = find_tower_size(json, {"pooling_kernel_size"}, 3);
-  merger.cells = CellRule::mean;
-  merger.cell_scale = static_cast<float>(std::sqrt(static_cast<double>(c.embed_dim)));
-  merger.standardize = json.find_bool("standardize").value_or(false);
-  merger.tokens = TokenStage::reduced;
+  MergerConfig& merger = c.merger.emplace();
+  merger.cells = {.size = find_tower_size(json, {"pooling_kernel_size"}, 3),
+                  .rule = CellRule::mean,
+                  .scale = static_cast<float>(std::sqrt(static_cast<double>(c.embed_dim)))};
+  if (json.find_bool("standardize").value_or(false)) merger.add(MergerPlace::standardize, MergerAffine{});
+  merger.tokens_after = merger.steps.size();
   if (!is_whole_model(*files.config)) return;
-  merger.projection_norm = true;
-  merger.projection_norm_eps = c.encoder.norm.eps;
-  merger.projection_dim =
-      rows_of_tensor(files, "embed_vision.embedding_projection.weight", Place::outside, text_width(files));
+  merger.add(MergerPlace::projection_norm,
+             MergerNorm{.norm = {.kind = NormKind::rms, .eps = c.encoder.norm.eps}, .has_weights = false});
+  merger.add(MergerPlace::projection,
+             MergerLinear{.dim = rows_of_tensor(files, "embed_vision.embedding_projection.weight",
+                                                Place::outside, text_width(files))});
 }
 
 ModelConfig read_config(const SourceFiles& files, const Json& json) {
@@ -116,7 +117,8 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   c.encoder.norm.kind = NormKind::rms;
   c.patch.bias = c.mlp.bias = c.attention.qkv_bias = c.attention.proj_bias =
       false;  // whatever attention_bias says
-  c.attention.qk_norm = c.attention.value_norm = c.encoder.branch_norm = true;
+  c.attention.qk_norm = NormKind::rms;
+  c.attention.value_norm = c.encoder.branch_norm = true;
   c.attention.scale = 1.0;
   c.patch.unit_pixels = true;
   c.encoder.clipped = json.find_bool("use_clipped_linears").value_or(false);
@@ -128,9 +130,9 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   c.position.added_grid = {length, length};
   set_merger(files, json, c);
   // about as many visual tokens as the processor makes: 16 x 16 of them
-  const std::size_t cells =
-      std::min<std::size_t>(16, std::max<std::size_t>(length / std::max<std::size_t>(c.merger.size, 1), 1));
-  c.image.height = c.image.width = cells * c.merger.size * c.patch.size;
+  const std::size_t cells = std::min<std::size_t>(
+      16, std::max<std::size_t>(length / std::max<std::size_t>(c.merger->cells.size, 1), 1));
+  c.image.height = c.image.width = cells * c.merger->cells.size * c.patch.size;
   return c;
 }
 

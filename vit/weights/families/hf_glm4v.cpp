@@ -51,17 +51,19 @@ bool is_ocr(const SourceFiles& files) {
   return has_model_type(files, {"glm_ocr", "glm_ocr_vision"}) || is_next(files);
 }
 
-void set_merger(const Json& json, std::size_t hidden, ModelConfig& c) {
-  MergerConfig& merger = c.merger;
-  merger.size = find_tower_size(json, {"spatial_merge_size"}, 2);
-  merger.reduced_dim = merger.out_dim = find_tower_size(json, {"out_hidden_size"}, 4096);
-  merger.reduced_bias = true;
-  merger.middle = true;
-  merger.hidden_dim = hidden;
-  merger.gated = true;
-  merger.mlp_bias = false;
-  merger.activation = c.mlp.activation;
-  merger.tokens = TokenStage::reduced;
+void set_merger(const Json& json, std::size_t width, std::size_t hidden, ModelConfig& c) {
+  MergerConfig& merger = c.merger.emplace();
+  merger.cells.size = find_tower_size(json, {"spatial_merge_size"}, 2);
+  merger.add(MergerPlace::reduce, MergerLinear{.dim = width, .bias = true});
+  merger.tokens_after = merger.steps.size();
+  merger.add(MergerPlace::middle, MergerLinear{.dim = width});
+  merger.add(MergerPlace::middle_norm, MergerNorm{.norm = {.eps = 1e-5f}});
+  merger.add(MergerPlace::middle_gelu, MergerGelu{});
+  merger.add(MergerPlace::mlp, MergerMlp{.hidden_dim = hidden,
+                                         .out_dim = width,
+                                         .gated = true,
+                                         .bias = false,
+                                         .activation = c.mlp.activation});
 }
 
 ModelConfig read_config(const SourceFiles& files, const Json& json) {
@@ -85,19 +87,18 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   add_tower_rope(json, c);
   const std::size_t out = find_tower_size(json, {"out_hidden_size"}, ocr ? 1536 : 4096);
   if (ocr) {
-    c.attention.qk_norm = true;
+    c.attention.qk_norm = NormKind::rms;
     c.mlp.dim = find_tower_size(json, {"intermediate_size"}, 4096);
-    set_merger(json, next ? find_tower_size(json, {"projection_intermediate_size"}, 10240) : 3 * out, c);
+    set_merger(json, out, next ? find_tower_size(json, {"projection_intermediate_size"}, 10240) : 3 * out, c);
   } else {
     c.mlp.dim = out;  // intermediate_size is the merger's
-    set_merger(json, find_tower_size(json, {"intermediate_size"}, 13696), c);
+    set_merger(json, out, find_tower_size(json, {"intermediate_size"}, 13696), c);
     c.patch.embed_norm = true;
     c.position.added = AddedTable::patches;
     VIT_CHECK(c.patch.size != 0, kWhere, json.where(), ".patch_size must not be 0");
     c.position.added_grid = c.native_grid();
     c.position.resampling = TableResampling::bicubic;
   }
-  c.merger.reduced_dim = c.merger.out_dim = out;
   fit_to_cells(json, c);
   return c;
 }

@@ -71,16 +71,17 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
                          find_tower_size(json, {"pos_emb_width", "init_pos_emb_width"}, 64)};
   position.resampling = TableResampling::bicubic;
   if (!is_whole_model(*files.config)) return c;
-  MergerConfig& merger = c.merger;
-  merger.size = find_tower_size(json, {"merge_kernel_size"}, 2);
+  MergerConfig& merger = c.merger.emplace();
+  merger.cells.size = find_tower_size(json, {"merge_kernel_size"}, 2);
   fit_to_cells(json, c);
-  merger.norm = MergerNorm::token;
-  merger.norm_eps = static_cast<float>(files.config->find_double("projection_layer_norm_eps").value_or(1e-5));
-  merger.hidden_dim = merger.cell_width(c.embed_dim);
+  merger.cells.token_norm = {
+      .eps = static_cast<float>(files.config->find_double("projection_layer_norm_eps").value_or(1e-5))};
+  MergerMlp mlp{.hidden_dim = merger.cell_width(c.embed_dim)};
   for (const char* last : {"mm_projector.proj.2.weight", "multi_modal_projector.linear_2.weight"}) {
-    if (merger.out_dim == 0) merger.out_dim = rows_of_tensor(files, last, Place::outside, 0);
+    if (mlp.out_dim == 0) mlp.out_dim = rows_of_tensor(files, last, Place::outside, 0);
   }
-  if (merger.out_dim == 0) merger.out_dim = text_width(files);
+  if (mlp.out_dim == 0) mlp.out_dim = text_width(files);
+  merger.add(MergerPlace::mlp, mlp);
   return c;
 }
 

@@ -57,16 +57,17 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   const double ratio = json.find_double("pixel_shuffle_ratio").value_or(0.5);
   VIT_CHECK(ratio == 0.5 || ratio == 0.25 || ratio == 1.0, kWhere, json.where(),
             ".pixel_shuffle_ratio must be 1, 0.5 or 0.25, found ", ratio);
-  MergerConfig& merger = c.merger;
-  merger.size = static_cast<std::size_t>(1.0 / ratio);
-  merger.hidden_dim = find_tower_size(json, {"projector_input_dim"}, 4096);
-  merger.out_dim = find_tower_size(json, {"projector_output_dim"}, 4096);
-  merger.mlp_bias = false;
-  merger.out_activation = Activation::gelu;
-  merger.tokens = TokenStage::merged;
+  MergerConfig& merger = c.merger.emplace();
+  merger.cells.size = static_cast<std::size_t>(1.0 / ratio);
+  merger.add(MergerPlace::mlp, MergerMlp{.hidden_dim = find_tower_size(json, {"projector_input_dim"}, 4096),
+                                         .out_dim = find_tower_size(json, {"projector_output_dim"}, 4096),
+                                         .bias = false,
+                                         .out_activation = Activation::gelu});
+  merger.tokens_after = merger.steps.size();
   if (!is_whole_model(*files.config)) return c;
-  merger.projection_dim =
-      rows_of_tensor(files, "multi_modal_projector.linear_1.weight", Place::outside, text_width(files));
+  merger.add(MergerPlace::projection,
+             MergerLinear{.dim = rows_of_tensor(files, "multi_modal_projector.linear_1.weight",
+                                                Place::outside, text_width(files))});
   return c;
 }
 

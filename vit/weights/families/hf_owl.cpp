@@ -74,7 +74,7 @@ ModelConfig read_config(const SourceFiles& files) {
   c.encoder.norm_pre = true;
   c.encoder.token_norm = false;
   c.head.pooled_norm = true;
-  c.head.projection.dim = files.config->find_size("projection_dim").value_or(512);
+  c.head.projection = {.dim = files.config->find_size("projection_dim").value_or(512)};
   add_hf_table(c, 1);
   return c;
 }

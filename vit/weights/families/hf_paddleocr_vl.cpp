@@ -73,13 +73,13 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
             ".patch_size must not be 0");
   if (paddle) set_table(c);
   if (!is_whole_model(*files.config)) return c;
-  MergerConfig& merger = c.merger;
-  merger.size = paddle ? find_tower_size(json, {"spatial_merge_size"}, 2) : 1;
-  merger.norm = paddle ? MergerNorm::token : MergerNorm::none;
-  merger.norm_eps = 1e-5f;
+  MergerConfig& merger = c.merger.emplace();
+  merger.cells.size = paddle ? find_tower_size(json, {"spatial_merge_size"}, 2) : 1;
+  if (paddle) merger.cells.token_norm = {.eps = 1e-5f};
   const char* const last = paddle ? "mlp_AR.linear_2.weight" : "projector.readout.2.weight";
-  merger.out_dim = rows_of_tensor(files, last, Place::outside, text_width(files));
-  merger.hidden_dim = paddle ? merger.cell_width(c.embed_dim) : merger.out_dim;
+  const std::size_t out_dim = rows_of_tensor(files, last, Place::outside, text_width(files));
+  merger.add(MergerPlace::mlp,
+             MergerMlp{.hidden_dim = paddle ? merger.cell_width(c.embed_dim) : out_dim, .out_dim = out_dim});
   return c;
 }
 

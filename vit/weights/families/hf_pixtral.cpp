@@ -85,20 +85,22 @@ void check_features(const Json& json) {
 /// `merges`: cells of several tokens, after a norm; without, each token goes through the MLP.
 void set_merger(const SourceFiles& files, const Joint& joint, bool merges, bool has_bias, ModelConfig& c) {
   const Json& json = *files.config;
-  MergerConfig& merger = c.merger;
+  MergerConfig& merger = c.merger.emplace();
   const auto own = json.find("vision_encoder");
-  merger.size = merges ? find_tower_size(own ? *own : json, {"spatial_merge_size"}, 2) : 1;
-  merger.out_dim = rows_of_tensor(files, joint.fc2, Place::outside, text_width(files));
-  merger.hidden_dim = merger.out_dim;
-  merger.mlp_bias = has_bias;
-  merger.activation = read_hf_activation(json, Activation::gelu, "projector_hidden_act");
-  if (!merges) return;
-  merger.reduced_dim = c.embed_dim;
-  merger.norm = MergerNorm::token;
-  merger.norm_kind = NormKind::rms;
-  const auto text = json.find("text_config");
-  merger.norm_eps = static_cast<float>(text ? text->find_double("rms_norm_eps").value_or(1e-6)
-                                            : json.find_double("norm_eps").value_or(1e-5));
+  merger.cells.size = merges ? find_tower_size(own ? *own : json, {"spatial_merge_size"}, 2) : 1;
+  if (merges) {
+    const auto text = json.find("text_config");
+    const double eps =
+        text ? text->find_double("rms_norm_eps").value_or(1e-6) : json.find_double("norm_eps").value_or(1e-5);
+    merger.cells.token_norm = {.kind = NormKind::rms, .eps = static_cast<float>(eps)};
+    merger.add(MergerPlace::reduce, MergerLinear{.dim = c.embed_dim});
+  }
+  const std::size_t width = rows_of_tensor(files, joint.fc2, Place::outside, text_width(files));
+  merger.add(MergerPlace::mlp,
+             MergerMlp{.hidden_dim = width,
+                       .out_dim = width,
+                       .bias = has_bias,
+                       .activation = read_hf_activation(json, Activation::gelu, "projector_hidden_act")});
 }
 
 void set_joint(const SourceFiles& files, ModelConfig& c) {
@@ -148,7 +150,7 @@ ParsedModel read(const SourceFiles& files) {
   ParsedModel out{.config = read_config(files, json), .layout = {kRows}, .ignored = {kWholeModelIgnored}};
   if (is_mistral(files)) out.layout.add(kMistral);
   if (has_model_type(files, {"lighton_ocr"})) out.layout.add(kLightOn);
-  if (out.config.merger.out_dim != 0) fit_to_cells(json, out.config);
+  if (out.config.merger) fit_to_cells(json, out.config);
   add_whole_model_notes(files, out);
   return out;
 }

@@ -83,13 +83,11 @@ bool has_deepstack_by_default(const SourceFiles& files) {
 }
 
 void set_merger(const Json& json, std::size_t out, ModelConfig& c) {
-  MergerConfig& merger = c.merger;
-  merger.size = find_tower_size(json, {"spatial_merge_size"}, 2);
+  MergerConfig& merger = c.merger.emplace();
+  merger.cells.size = find_tower_size(json, {"spatial_merge_size"}, 2);
   fit_to_cells(json, c);
-  merger.norm = MergerNorm::token;
-  merger.norm_kind = c.encoder.norm.kind;
-  merger.hidden_dim = merger.cell_width(c.embed_dim);
-  merger.out_dim = out;
+  merger.cells.token_norm = {.kind = c.encoder.norm.kind};
+  merger.add(MergerPlace::mlp, MergerMlp{.hidden_dim = merger.cell_width(c.embed_dim), .out_dim = out});
 }
 
 ModelConfig read_qwen2(const SourceFiles& files, const Json& json) {
@@ -106,13 +104,14 @@ ModelConfig read_qwen2(const SourceFiles& files, const Json& json) {
 /// Windows of whole cells, with an edge of window_size pixels at most.
 void set_windows(const Json& json, ModelConfig& c) {
   const std::size_t pixels = find_tower_size(json, {"window_size"}, 112);
-  const std::size_t cells = pixels / c.merger.size / std::max<std::size_t>(c.patch.size, 1);
+  const std::size_t size = c.merger->cells.size;
+  const std::size_t cells = pixels / size / std::max<std::size_t>(c.patch.size, 1);
   VIT_CHECK(cells != 0, kWhere, json.where(), ".window_size is ", pixels, " pixels, less than one cell of ",
-            c.merger.size, " x ", c.merger.size, " patches of ", c.patch.size);
-  c.attention.windows.size = cells * c.merger.size;
-  c.attention.windows.global_blocks = read_blocks(json, "fullatt_block_indexes", {7, 15, 23, 31});
-  std::erase_if(c.attention.windows.global_blocks,
-                [&](std::size_t block) { return block >= c.encoder.depth; });
+            size, " x ", size, " patches of ", c.patch.size);
+  WindowConfig& windows = c.attention.windows.emplace();
+  windows.size = cells * size;
+  windows.global_blocks = read_blocks(json, "fullatt_block_indexes", {7, 15, 23, 31});
+  std::erase_if(windows.global_blocks, [&](std::size_t block) { return block >= c.encoder.depth; });
 }
 
 ModelConfig read_qwen2_5(const SourceFiles& files, const Json& json) {
@@ -146,11 +145,11 @@ ModelConfig read_qwen3(const SourceFiles& files, const Json& json) {
   c.image.height = edge * c.patch.size;
   fit_to_cells(json, c);
   const bool has_default = has_deepstack_by_default(files);
-  c.merger.deepstack =
+  c.merger->deepstack =
       read_blocks(json, "deepstack_visual_indexes",
                   has_default ? std::vector<std::size_t>{8, 16, 24} : std::vector<std::size_t>());
   // The library numbers its outputs by blocks, its mergers by this list.
-  VIT_CHECK(std::ranges::is_sorted(c.merger.deepstack, std::less_equal<>()), kWhere, json.where(),
+  VIT_CHECK(std::ranges::is_sorted(c.merger->deepstack, std::less_equal<>()), kWhere, json.where(),
             ".deepstack_visual_indexes must ascend");
   return c;
 }

@@ -38,14 +38,14 @@ ParsedModel read(const SourceFiles& files) {
   c.encoder.norm_pre = true;
   add_tower_rope(json, c);
   c.position.class_angles = true;
-  MergerConfig& merger = c.merger;
-  merger.size = find_tower_size(json, {"spatial_merge_size"}, 2);
+  MergerConfig& merger = c.merger.emplace();
+  merger.cells.size = find_tower_size(json, {"spatial_merge_size"}, 2);
   fit_to_cells(json, c);
-  merger.norm = MergerNorm::token;
-  merger.norm_eps = c.encoder.norm.eps;
-  merger.hidden_dim = merger.cell_width(c.embed_dim);
-  merger.out_dim = rows_of_tensor(files, "merger.mlp.2.weight", Place::tower,
-                                  find_tower_size(json, {"text_hidden_size", "out_hidden_size"}, 2560));
+  merger.cells.token_norm = {.eps = c.encoder.norm.eps};
+  const std::size_t out_dim =
+      rows_of_tensor(files, "merger.mlp.2.weight", Place::tower,
+                     find_tower_size(json, {"text_hidden_size", "out_hidden_size"}, 2560));
+  merger.add(MergerPlace::mlp, MergerMlp{.hidden_dim = merger.cell_width(c.embed_dim), .out_dim = out_dim});
   ParsedModel out{.config = std::move(c), .layout = {kRows}, .ignored = {kWholeModelIgnored}};
   add_whole_model_notes(files, out);
   return out;

@@ -55,7 +55,7 @@ void set_positions(const Json& json, ModelConfig& c) {
   position.axis_order = AxisOrder::x_then_y;
   position.pairing = RopePairing::neighbors;
   position.coordinates = CoordinateRule::scaled_to_reference;
-  position.reference_grid = {c.attention.windows.size, c.attention.windows.size};
+  position.reference_grid = {c.attention.windows->size, c.attention.windows->size};
   position.per_window = true;
 }
 
@@ -72,17 +72,17 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   c.image.fixed_size = true;
   c.patch.bias = false;
   c.encoder.norm_pre = true;
-  c.attention.windows.size = find_tower_size(json, {"window_size"}, 24);
-  VIT_CHECK(c.attention.windows.size != 0 && c.patch.size != 0, kWhere, json.where(),
+  WindowConfig& windows = c.attention.windows.emplace();
+  windows.size = find_tower_size(json, {"window_size"}, 24);
+  VIT_CHECK(windows.size != 0 && c.patch.size != 0, kWhere, json.where(),
             ": window_size and patch_size must not be 0");
   const GridSize grid = c.native_grid();
-  VIT_CHECK(grid.rows % c.attention.windows.size == 0, kWhere.with(ErrorKind::unsupported), json.where(),
-            ": a grid of ", grid.rows, " x ", grid.columns, " patches is not cut into whole windows of ",
-            c.attention.windows.size, " x ", c.attention.windows.size,
+  VIT_CHECK(grid.rows % windows.size == 0, kWhere.with(ErrorKind::unsupported), json.where(), ": a grid of ",
+            grid.rows, " x ", grid.columns, " patches is not cut into whole windows of ", windows.size, " x ",
+            windows.size,
             "; the library then pads windows with zeros that are attended to, which is not implemented");
-  c.attention.windows.global_blocks = read_blocks(json, "global_attn_indexes", {7, 15, 23, 31});
-  std::erase_if(c.attention.windows.global_blocks,
-                [&](std::size_t block) { return block >= c.encoder.depth; });
+  windows.global_blocks = read_blocks(json, "global_attn_indexes", {7, 15, 23, 31});
+  std::erase_if(windows.global_blocks, [&](std::size_t block) { return block >= c.encoder.depth; });
   set_positions(json, c);
   return c;
 }

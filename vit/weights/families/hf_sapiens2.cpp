@@ -100,7 +100,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   c.encoder.norm.kind = NormKind::rms;
   c.encoder.norm.eps = static_cast<float>(json.find_double("rms_norm_eps").value_or(1e-6));
   c.tokens.num_registers = json.find_size("num_register_tokens").value_or(8);
-  c.attention.qk_norm = json.find_bool("use_qk_norm").value_or(true);
+  if (json.find_bool("use_qk_norm").value_or(true)) c.attention.qk_norm = NormKind::rms;
   c.attention.proj_bias = json.find_bool("proj_bias").value_or(true);
   c.mlp.bias = json.find_bool("mlp_bias").value_or(true);
   c.encoder.layer_scale = true;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
+#include "vit/position/config.h"
 #include "vit/weights/tensor_id.h"
 
 namespace vit::internal {

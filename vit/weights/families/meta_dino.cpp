@@ -83,13 +83,13 @@ Layout dinov3_layout(const SourceFiles& files, const TimmArgs& args) {
 }
 
 void add_joint_head(const SourceFiles& files, ModelConfig& config) {
-  config.head.joint.depth = files.count_blocks("visual_model.head.blocks.", Place::outside);
-  if (config.head.joint.depth == 0) return;
+  const std::size_t depth = files.count_blocks("visual_model.head.blocks.", Place::outside);
+  if (depth == 0) return;
   const TensorEntry* const gate = files.find("visual_model.head.blocks.0.mlp.w1.weight", Place::outside);
   VIT_CHECK(gate != nullptr && !gate->shape.empty(), kWhere, files.weights_name,
             ": the joint head of dino.txt has no tensor visual_model.head.blocks.0.mlp.w1.weight");
-  config.head.joint.mlp_dim = gate->shape.front();
-  config.head.projection.dim = 2 * config.embed_dim;
+  config.head.joint = {.depth = depth, .mlp_dim = gate->shape.front()};
+  config.head.projection = {.dim = 2 * config.embed_dim};
 }
 
 bool uses_stored_periods(const SourceFiles& files) {

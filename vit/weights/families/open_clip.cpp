@@ -147,8 +147,8 @@ Architecture own_tower(const SourceFiles& files, const VisionCfg& cfg) {
 
 /// What timm calls a classifier is the projection into the space that images and texts share.
 void set_projection(ModelConfig& config, bool bias) {
-  config.head.projection.dim = config.head.num_classes;
-  config.head.projection.bias = config.head.num_classes != 0 && bias;
+  if (config.head.num_classes == 0) return;
+  config.head.projection = {.dim = config.head.num_classes, .bias = bias};
   config.head.num_classes = 0;
 }
 
@@ -210,7 +210,7 @@ ParsedModel read_timm_tower(const SourceFiles& files, const VisionCfg& cfg) {
     layout.add(kInnerProjection);
   }
   std::vector<std::string> notes = {
-      model.config.head.projection.dim != 0
+      model.config.projection_dim() != 0
           ? "projected is OpenCLIP's image embedding"
           : "pooled is OpenCLIP's image embedding: the tower has no projection"};
   return finish(files, tower, std::move(model), std::move(layout), {}, std::move(notes));

@@ -69,7 +69,7 @@ ParsedModel read_kind(const SourceFiles& files, const Architecture& architecture
       width != 0 ? width : architecture.args.num_classes;  // who projects must have the tensor
   Published model = read_published(files, architecture, stored, is_clip ? "OpenAI" : "Meta", kOwnKeys);
   ModelConfig& config = model.config;
-  config.head.projection.dim = config.head.num_classes;
+  if (config.head.num_classes != 0) config.head.projection = {.dim = config.head.num_classes};
   if (is_clip)
     config.patch.bias = files.find("conv1.bias") != nullptr;  // OpenCLIP's have none, with or without ln_pre
   std::vector<std::string> notes;

@@ -5,10 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "vit/config.h"
 #include "vit/weights/architectures/timm_args.h"
 #include "vit/weights/families/layout.h"
 #include "vit/weights/families/source_files.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 

@@ -294,14 +294,12 @@ void set_head(const TimmArgs& args, ModelConfig& config, std::string_view source
               ": global_pool \"map\" over only the patches, next to ", config.num_prefix_tokens(),
               " class or register tokens, is not implemented");
     config.head.pooling = Pooling::attention;
-    config.head.attention_pool.num_heads =
-        args.attn_pool_num_heads ? args.attn_pool_num_heads : args.num_heads;
+    AttentionPoolConfig& pool = config.head.attention_pool.emplace();
+    pool.num_heads = args.attn_pool_num_heads ? args.attn_pool_num_heads : args.num_heads;
     const double ratio = args.attn_pool_mlp_ratio > 0 ? args.attn_pool_mlp_ratio : args.mlp_ratio;
-    config.head.attention_pool.mlp_dim = args.attn_pool_mlp_dim != 0
-                                             ? args.attn_pool_mlp_dim
-                                             : hidden_width(args, ratio, "attn_pool_mlp_ratio", source);
-    config.head.attention_pool.activation =
-        args.timm_class == TimmClass::eva ? Activation::gelu : args.activation;
+    pool.mlp_dim = args.attn_pool_mlp_dim != 0 ? args.attn_pool_mlp_dim
+                                               : hidden_width(args, ratio, "attn_pool_mlp_ratio", source);
+    pool.activation = args.timm_class == TimmClass::eva ? Activation::gelu : args.activation;
   } else if (args.global_pool == TimmPool::none) {
     config.head.pooling = Pooling::none;
   } else if (args.global_pool == TimmPool::token_and_avg) {
@@ -427,9 +425,8 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, st
   config.attention.norm = args.scale_attn_inner;
   config.encoder.parallel = args.parallel;
   config.patch.embed_norm = args.embed_norm;
-  config.attention.qk_norm = args.qk_norm;
   config.encoder.norm.kind = args.rms_norm ? NormKind::rms : NormKind::layer;
-  if (args.qk_norm) config.attention.qk_norm_kind = config.encoder.norm.kind;
+  if (args.qk_norm) config.attention.qk_norm = config.encoder.norm.kind;
   if (args.parallel) config.mlp.bias = true;  // zeros replace that of fc2 where there is none
   config.encoder.layer_scale = args.layer_scale;
   set_position(args, config);

@@ -6,9 +6,12 @@
 #include <string_view>
 
 #include "vit/base/error.h"
-#include "vit/config.h"
 #include "vit/io/json.h"
 #include "vit/weights/architectures/architecture.h"
+
+namespace vit {
+struct ModelConfig;
+}
 
 namespace vit::internal {
 

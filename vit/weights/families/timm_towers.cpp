@@ -98,18 +98,17 @@ void set_sizes(const SourceFiles& files, const Json& args, const TimmTower& towe
 
 void set_merger(const SourceFiles& files, const Json& args, const TimmTower& tower, ModelConfig& c) {
   const bool qwen3 = tower.kind == TowerKind::qwen3;
-  MergerConfig& merger = c.merger;
-  merger.size =
+  MergerConfig& merger = c.merger.emplace();
+  merger.cells.size =
       qwen3 ? find_tower_size(args, {"merge_size"}, 2) : find_tower_size(args, {"downsample_ratio"}, 3);
-  merger.out_dim = find_tower_size(args, {"out_features"}, 0);
-  if (merger.out_dim == 0)
-    merger.out_dim = rows_in_file(files, {"merger.fc2.weight", "aligner.fc2.weight"}, tower.out_dim);
-  merger.hidden_dim = qwen3 ? merger.cell_width(c.embed_dim) : merger.out_dim;
-  merger.norm = qwen3 ? MergerNorm::token : MergerNorm::none;
-  merger.norm_eps = c.encoder.norm.eps;
-  merger.pads = !qwen3;
-  if (merger.pads || merger.size == 0 || merger.size > 64) return;
-  const std::size_t edge = merger.size * c.patch.size;  // the native image is one of whole cells
+  std::size_t out_dim = find_tower_size(args, {"out_features"}, 0);
+  if (out_dim == 0) out_dim = rows_in_file(files, {"merger.fc2.weight", "aligner.fc2.weight"}, tower.out_dim);
+  if (qwen3) merger.cells.token_norm = {.eps = c.encoder.norm.eps};
+  merger.cells.pads = !qwen3;
+  merger.add(MergerPlace::mlp,
+             MergerMlp{.hidden_dim = qwen3 ? merger.cell_width(c.embed_dim) : out_dim, .out_dim = out_dim});
+  if (merger.cells.pads || merger.cells.size == 0 || merger.cells.size > 64) return;
+  const std::size_t edge = merger.cells.size * c.patch.size;  // the native image is one of whole cells
   c.image.height = std::max(c.image.height / edge, std::size_t{1}) * edge;
   c.image.width = std::max(c.image.width / edge, std::size_t{1}) * edge;
 }
@@ -125,7 +124,7 @@ void set_pooling(const SourceFiles& files, const Json& args, std::string_view na
   if (!classifies) return;
   VIT_CHECK(!merges, kWhere.with(ErrorKind::unsupported), files.config_name(), ": ", in_quotes(name),
             " pools visual tokens after its merger, which is not implemented; its _enc variant gives them");
-  c.merger = {};
+  c.merger.reset();
   c.head.pooling = pool.empty() || pool == "avg" ? Pooling::patch_mean : Pooling::none;
   c.head.pooled_norm = c.head.pooling != Pooling::none;
   c.head.num_classes = rows_of_tensor(files, "head.weight", Place::outside, 0);
@@ -190,7 +189,7 @@ ParsedModel read_timm_tower(const SourceFiles& files) {
   const TimmTower& tower = *find_timm_tower(name);
   ParsedModel out{.config = timm_tower_config(files, name, tower), .layout = {kTowerRows}, .ignored = {}};
   if (tower.kind == TowerKind::deepseek) out.layout.add(kDeepSeek);
-  if (out.config.merger.size == 0) out.ignored.push_back(kMerger);
+  if (!out.config.merger) out.ignored.push_back(kMerger);
   return out;
 }
 

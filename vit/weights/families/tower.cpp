@@ -178,13 +178,13 @@ ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDe
 }
 
 void fit_to_cells(const Json& json, ModelConfig& c) {
+  const std::size_t size = c.merger->cells.size;
   VIT_CHECK(
-      c.merger.size >= 1 && c.merger.size <= 64, kWhere.with(ErrorKind::format), json.where(), ": cells of ",
-      c.merger.size, " x ", c.merger.size,
+      size >= 1 && size <= 64, kWhere.with(ErrorKind::format), json.where(), ": cells of ", size, " x ", size,
       " patches for a visual token (spatial_merge_size, merge_kernel_size or pooling_kernel_size); 1 to 64 "
       "are possible");
   VIT_CHECK(c.patch.size != 0, kWhere.with(ErrorKind::format), json.where(), ".patch_size must not be 0");
-  const std::size_t edge = c.merger.size * c.patch.size;
+  const std::size_t edge = size * c.patch.size;
   c.image.height = c.image.width = std::max<std::size_t>(c.image.height / edge, 1) * edge;
 }
 

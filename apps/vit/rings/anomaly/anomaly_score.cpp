@@ -17,6 +17,7 @@
 #include "apps/vit/rings/anomaly/anomaly.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {

@@ -17,6 +17,7 @@
 #include "apps/vit/run/run_images.h"
 #include "vit/analysis/detection.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {

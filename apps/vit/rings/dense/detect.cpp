@@ -20,6 +20,7 @@
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 #include "vit/boxes.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {

@@ -19,6 +19,7 @@
 #include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/dense.h"
 
 namespace vit::app {

@@ -16,6 +16,7 @@
 #include "apps/vit/rings/index/index_run.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/kernels/kernels.h"
 #include "vit/layers/activations.h"
 #include "vit/layers/linear.h"

@@ -12,6 +12,7 @@
 #include "apps/vit/html/thumbnails.h"
 #include "apps/vit/options/record.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/config/output_table.h"
 
 namespace vit::app {

@@ -6,6 +6,7 @@
 #include "apps/vit/rings/show/show_run.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 
 namespace vit::app {
 

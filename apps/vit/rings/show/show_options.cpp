@@ -5,6 +5,7 @@
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {

@@ -8,6 +8,7 @@
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {

@@ -8,6 +8,7 @@
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/outputs.h"
 
 namespace vit::app {

@@ -10,6 +10,7 @@
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {

@@ -10,6 +10,7 @@
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/checkpoint.h"
+#include "vit/config.h"
 #include "vit/io/json.h"
 #include "vit/text/clean.h"
 #include "vit/text/unicode.h"
@@ -75,18 +76,18 @@ ModelFacts LoadedModel::facts() const {
   const ModelConfig& config = model.config();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   ModelFacts out{.config = config,
-                 .embedding_dim = config.head.projection.dim,
+                 .embedding_dim = config.projection_dim(),
                  .dimensions = listed_dimensions(model_path(common_)),
                  .labels = {},
                  .no_texts = no_texts_,
                  .no_images = {},
                  .run = {},
                  .loaded_at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
-  if (config.head.projection.dim == 0 && config.head.pooling != Pooling::none) {
+  if (config.projection_dim() == 0 && config.head.pooling != Pooling::none) {
     // as long as the vector is: two tokens side by side, a pooler
     out.embedding_dim = config.pooled_dim();
   }
-  const std::string feature = config.head.projection.dim > 0 ? "projected" : "pooled";
+  const std::string feature = config.projection_dim() > 0 ? "projected" : "pooled";
   out.run = run_model(common_, model, std::span(&feature, 1));
   if (config.has_classes()) {
     const Labels labels(config, {});

@@ -14,6 +14,7 @@
 #include "apps/vit/options/options.h"
 #include "apps/vit/outputs/run_facts.h"
 #include "vit/classifier.h"
+#include "vit/config.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
 

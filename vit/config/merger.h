@@ -1,0 +1,135 @@
+// Configuration of a merger: from patch tokens to the visual tokens for a language model, as a list of steps
+// in the order of the data. Letters: C = embed_dim, m x m tokens a cell, W = channels of a cell's vector, E =
+// channels of a visual token.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "vit/base/choices.h"
+#include "vit/base/error.h"
+#include "vit/config/norm.h"
+
+namespace vit {
+
+/// How the tokens of a cell are combined into one vector.
+enum class CellRule {
+  side_by_side,  // m m C channels: the first row of the cell, then the next
+  mean,          // C channels
+};
+
+/// The start of a merger: m x m neighbors -> one vector.
+struct CellConfig {
+  std::size_t size = 1;                    // m: edge of a cell, in tokens
+  std::optional<NormConfig> token_norm{};  // of each token, before they are combined
+  CellRule rule = CellRule::side_by_side;  // how they are combined
+  bool pads = false;                       // incomplete cells at the grid's edge are padded with zeros
+  float scale = 1.0f;                      // of the vector
+  bool operator==(const CellConfig&) const = default;
+};
+
+/// (x - shift) * scale of stored vectors.
+struct MergerAffine {
+  bool operator==(const MergerAffine&) const = default;
+};
+/// A norm of the vector.
+struct MergerNorm {
+  NormConfig norm{};
+  bool has_weights = true;  // false: an RMSNorm without gamma
+  bool operator==(const MergerNorm&) const = default;
+};
+/// A linear map.
+struct MergerLinear {
+  std::size_t dim = 0;  // channels of the output
+  bool bias = false;
+  bool operator==(const MergerLinear&) const = default;
+};
+/// gelu(x), exact.
+struct MergerGelu {
+  bool operator==(const MergerGelu&) const = default;
+};
+/// fc2(act(fc1 x)), or fc2(act(gate x) * fc1 x).
+struct MergerMlp {
+  std::size_t hidden_dim = 0;
+  std::size_t out_dim = 0;
+  bool gated = false;
+  bool bias = true;                              // of both or all three layers
+  Activation activation = Activation::gelu;      // of the hidden vector, or of its gate
+  Activation out_activation = Activation::none;  // of the output
+  bool operator==(const MergerMlp&) const = default;
+};
+
+/// The places of a merger's steps, in the order of the data. Tensors and the fields of files are named for
+/// them.
+enum class MergerPlace {
+  cell_norm,        // a norm
+  standardize,      // shift and scale (Gemma 4)
+  reduce,           // a linear map of the cell (GLM-4V, Pixtral)
+  middle,           // a linear map ...
+  middle_norm,      // ... its norm ...
+  middle_gelu,      // ... and activation (GLM-4V)
+  mlp,              // an MLP
+  mlp_norm,         // a norm (ERNIE-4.5-VL)
+  second_mlp,       // another MLP ...
+  second_norm,      // ... and its norm (ERNIE-4.5-VL)
+  projection_norm,  // a norm (Gemma 4)
+  projection,       // a linear map
+  out_norm,         // a norm (ERNIE-4.5-VL)
+};
+
+/// One step of a merger, after the cells.
+struct MergerStep {
+  MergerPlace place = MergerPlace::mlp;
+  std::variant<MergerNorm, MergerAffine, MergerLinear, MergerGelu, MergerMlp> layer{};
+
+  /// Channels of its output, for an input of `width`.
+  std::size_t width(std::size_t width) const {
+    if (const auto* linear = std::get_if<MergerLinear>(&layer)) return linear->dim;
+    if (const auto* mlp = std::get_if<MergerMlp>(&layer)) return mlp->out_dim;
+    return width;
+  }
+  bool operator==(const MergerStep&) const = default;
+};
+
+/// From patch tokens to the visual tokens for a language model.
+struct VIT_API MergerConfig {
+  CellConfig cells{};               // m x m tokens -> a vector
+  std::vector<MergerStep> steps{};  // vector -> visual token; places ascend
+  /// Steps before the output that the library calls last_hidden_state; nothing = the patch tokens after the
+  /// final norm of the encoder are.
+  std::optional<std::size_t> tokens_after{};
+  std::vector<std::size_t> deepstack{};  // blocks after which a separate merger reads the tokens (Qwen3-VL)
+
+  /// W: channels of a cell's vector, for tokens of C channels.
+  std::size_t cell_width(std::size_t embed_dim) const {
+    return cells.rule == CellRule::mean ? embed_dim : embed_dim * cells.size * cells.size;
+  }
+  /// Channels after the first `count` steps.
+  std::size_t width_after(std::size_t count, std::size_t embed_dim) const {
+    std::size_t width = cell_width(embed_dim);
+    for (std::size_t i = 0; i < count && i < steps.size(); ++i) width = steps[i].width(width);
+    return width;
+  }
+  /// E: channels of a visual token.
+  std::size_t width(std::size_t embed_dim) const { return width_after(steps.size(), embed_dim); }
+  /// The step of a place, null if there is none.
+  template <typename Layer>
+  const Layer* find(MergerPlace place) const {
+    for (const MergerStep& step : steps)
+      if (step.place == place) return std::get_if<Layer>(&step.layer);
+    return nullptr;
+  }
+  /// Appends a step.
+  template <typename Layer>
+  void add(MergerPlace place, Layer layer) {
+    steps.push_back({place, std::move(layer)});
+  }
+  bool operator==(const MergerConfig&) const = default;
+};
+
+/// The merger after a block of MergerConfig::deepstack: a norm of cells and the MLP of `config`.
+VIT_API MergerConfig deepstack_merger(const MergerConfig& config);
+
+}  // namespace vit
