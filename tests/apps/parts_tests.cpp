@@ -212,7 +212,7 @@ TEST_CASE("apps: results of another model, size or precision are not continued")
     refuses({"--dtype", "bfloat16"}, {"float32", "bfloat16"});
     refuses({"--size", "48"}, {"size model", "size 48x48"});
     refuses({"--normalize"}, {"normalized no", "has yes"});
-    refuses({"--exif", "apply"}, {"ignore EXIF", "upright by EXIF"});
+    refuses({"--exif", "apply"}, {"without --exif", "--exif apply"});
     std::vector<std::string> other{"embed", "--model", golden_model("rope-mixed"), "--resume"};
     other.insert(other.end(), arguments.begin(), arguments.end());
     const RunResult result = run_vit(other);
