@@ -54,7 +54,7 @@ struct Reader {
     read(*value, prefix + name, field);
   }
 
-  /// A norm of a kind of its own. With a kind alone, the tensors decide whether it is there.
+  /// A norm of a kind of its own. With only a kind, the tensors decide whether it is there.
   void norm(const char* name, const char* kind_name, std::optional<NormKind>& norm) const {
     NormKind kind = norm.value_or(NormKind::rms);
     (*this)(kind_name, kind);
