@@ -232,7 +232,7 @@ JsonValue change_json(const Attempt& attempt) {
   return out;
 }
 
-std::string as_text(const JsonValue& result) {
+std::string expectation_text(const JsonValue& result) {
   std::string out = result["agrees"] == JsonValue(true) ? "agrees" : "does not agree";
   out += ": " + result["feature"].get<std::string>() + " differs by " + result["error"].dump() + "\n";
   for (const JsonValue& attempt : result["try"]) {
@@ -289,7 +289,7 @@ int expect_outputs(const CommonOptions& common, const ExpectOptions& options) {
     }
   }
   out["corrected"] = is_corrected;
-  print_result(options.json ? out.dump() + "\n" : as_text(out));
+  print_result(options.json ? out.dump() + "\n" : expectation_text(out));
   return agrees ? 0 : 1;
 }
 
