@@ -31,7 +31,7 @@ constexpr const char* kField = "fixtures/field";
 constexpr const char* kSecondField = "fixtures/field4";
 
 /// Situations of the second set that are not right yet.
-constexpr const char* kNotYet[] = {"depth_80m", "serve_paths"};
+constexpr const char* kNotYet[] = {"serve_paths"};
 
 /// What is seen of a situation; the numbers, where it has some, are compared besides.
 struct Situation {

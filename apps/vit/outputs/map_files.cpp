@@ -150,8 +150,9 @@ void write_ply(const std::filesystem::path& path, TensorView<const float> depth,
   write_whole(path, head + "end_header\n", points);
 }
 
-Tensor<std::uint16_t> to_millimetres(TensorView<const float> depth) {
-  return to_full_range(depth, 0.0f, 65.535f, 65535.0);
+Tensor<std::uint16_t> to_units(TensorView<const float> depth, double units_per_meter) {
+  constexpr double kMost = 65535.0;
+  return to_full_range(depth, 0.0f, static_cast<float>(kMost / units_per_meter), kMost);
 }
 
 Tensor<std::uint16_t> to_full_range(TensorView<const float> depth, float lowest, float highest,

@@ -30,8 +30,8 @@ void write_text(const std::filesystem::path& path, std::string_view text);
 void write_ply(const std::filesystem::path& path, TensorView<const float> depth, const Image& image,
                double focal);
 
-/// Meters to millimeters, at most 65535; or lowest .. highest as 0 .. 65535.
-Tensor<std::uint16_t> to_millimetres(TensorView<const float> depth);
+/// Meters in units, at most 65535; or lowest .. highest as 0 .. 65535.
+Tensor<std::uint16_t> to_units(TensorView<const float> depth, double units_per_meter);
 Tensor<std::uint16_t> to_full_range(TensorView<const float> depth, float lowest, float highest,
                                     double largest);
 

@@ -1,4 +1,5 @@
 // vit depth: how far away every pixel of an image is, to a file or to files for each image.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -6,8 +7,10 @@
 #include <vector>
 
 #include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/html/run_page.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/map_outputs.h"
@@ -24,7 +27,8 @@ constexpr const char* kFooter =
     "normals.I (3, H, W) where the model gives them; with --raw what the head gives. Or FOLDER/, with files "
     "for each\n"
     "image:\n"
-    "  png16  NAME.png, 16 bits: millimetres of a metric model, else the smallest to the largest value\n"
+    "  png16  NAME.png, 16 bits: millimetres (--png-scale) of a metric model, else the smallest to the "
+    "largest value\n"
     "  color  NAME_color.png, by --colormap\n"
     "  npy    NAME.npy, float32      pfm  NAME.pfm, float32\n"
     "  ply    NAME.ply, a point cloud, of metric models\n"
@@ -44,12 +48,14 @@ constexpr const char* kDepthFormatHelp =
     "Files of FOLDER/: png16 (default), color, npy, pfm, ply; and json or text (default) for the lines";
 constexpr MapFormat kDepthFormats[]{
     {"png16", ".png"}, {"color", "_color.png"}, {"npy", ".npy"}, {"pfm", ".pfm"}, {"ply", ".ply"}};
-constexpr double kFocal = 470.4;  // pixels, of Depth Anything's point clouds
+constexpr double kMillimetres = 1000.0, kMostUnits = 65535.0;  // of png16
+constexpr double kFocal = 470.4;                               // pixels, of Depth Anything's point clouds
 
 struct DepthOptions {
   DenseRunOptions run;
   std::string colormap;
   double focal = kFocal;
+  double png_scale = kMillimetres;
 };
 
 std::string line_of(const std::string& file, const DepthMap& map, bool json) {
@@ -85,6 +91,7 @@ class DepthWork : public ImageWork {
     if (!colors_) colors_ = color_map(estimator.unit() == DepthUnit::inverse ? "Spectral_r" : "Spectral");
     outputs_.note("colormap", options_.colormap);
     outputs_.note("focal", text(options_.focal));
+    if (options_.png_scale != kMillimetres) outputs_.note("png_scale", text(options_.png_scale));
     outputs_.open(run);
     Request request = estimator.request();
     if (outputs_.writes_arrays()) {
@@ -111,7 +118,16 @@ class DepthWork : public ImageWork {
     return failure + defect;
   }
 
-  int finish(ImageRun& run) override { return outputs_.finish(run); }
+  int finish(ImageRun& run) override {
+    const int code = outputs_.finish(run);
+    if (num_cut_ > 0)
+      print_failure(
+          "", text(num_cut_, num_cut_ == 1 ? " pixel of " : " pixels of ", count_of(num_cut_images_, "image"),
+                   num_cut_ == 1 ? " is" : " are", " farther than ", kMostUnits / options_.png_scale,
+                   " m, the most that 16 bits hold with ", options_.png_scale,
+                   " units a meter, and cut to it; --png-scale 256 reaches 255 m"));
+    return code;
+  }
 
   std::vector<NamedArray> arrays_of(const ImageOutputs& outputs, const DepthMap& map) const {
     const bool raw = options_.run.raw;
@@ -127,14 +143,15 @@ class DepthWork : public ImageWork {
     return arrays;
   }
 
-  void write_files(const ImageRun& run, const StreamedImage& image, const DepthMap& map) const {
+  void write_files(const ImageRun& run, const StreamedImage& image, const DepthMap& map) {
     const auto path = [&](std::string_view word) { return outputs_.path_of(image.index, word); };
     if (outputs_.writes("png16")) {
       const bool metric = map.unit == DepthUnit::meter;
-      write_gray_png(
-          path("png16"),
-          metric ? to_millimetres(map.depth) : to_full_range(map.depth, map.lowest, map.highest, 65535.0),
-          16);
+      if (metric) count_cut(map.depth);
+      write_gray_png(path("png16"),
+                     metric ? to_units(map.depth, options_.png_scale)
+                            : to_full_range(map.depth, map.lowest, map.highest, 65535.0),
+                     16);
     }
     if (outputs_.writes("color"))
       write_png(path("color"), colored(map.depth, map.lowest, map.highest, *colors_));
@@ -145,6 +162,15 @@ class DepthWork : public ImageWork {
       const Image picture = input.pixels != nullptr ? Image(1, 1) : picture_of(run, input, image.size);
       write_ply(path("ply"), map.depth, picture, options_.focal);
     }
+  }
+
+  /// Counts the depths that 16 bits cannot hold.
+  void count_cut(TensorView<const float> depth) {
+    const double most = kMostUnits / options_.png_scale;
+    const auto count = static_cast<std::size_t>(
+        std::ranges::count_if(depth.flat(), [&](float value) { return static_cast<double>(value) > most; }));
+    num_cut_ += count;
+    num_cut_images_ += count > 0 ? 1 : 0;
   }
 
   /// The image with its depths next to it.
@@ -163,6 +189,7 @@ class DepthWork : public ImageWork {
   MapOutputs outputs_;
   std::optional<ColorMap> colors_;
   bool has_normals_ = false, has_logits_ = false;  // arrays that are written
+  std::size_t num_cut_ = 0, num_cut_images_ = 0;   // pixels beyond the range of png16
 };
 
 }  // namespace
@@ -178,6 +205,12 @@ Command depth_command() {
                    .help =
                        "matplotlib's name, also with _r; default: Spectral_r of inverse depth, else Spectral",
                    .target = offering(text_target(options->colormap), color_map_names())},
+                  {.name = "--png-scale",
+                   .type_name = "N",
+                   .help = "Units of png16 per meter, of metric models; KITTI has 256",
+                   .target = parsed_target(
+                       options->png_scale,
+                       [](const std::string& value) { return parse_real(value, 1e-3, 1e6); }, "1000")},
                   {.name = "--focal",
                    .type_name = "PIXELS",
                    .help = "Focal length of point clouds",

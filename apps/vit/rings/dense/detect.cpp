@@ -66,6 +66,7 @@ std::string line_of(const std::string& file, std::span<const Detection> found, b
                     100.0 * static_cast<double>(d.score), d.box.x0, d.box.y0, d.box.x1, d.box.y1);
       out += numbers + printable(d.label) + "\n";
     }
+    if (found.empty()) out += "  no boxes (--threshold sets the score that they need)\n";
     return out;
   }
   std::string out;

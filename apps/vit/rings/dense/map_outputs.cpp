@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -157,15 +159,40 @@ int MapOutputs::run(ImageWork& work, std::vector<fs::path> reads) const {
                     work);
 }
 
+namespace {
+
+/// What is missing, and a model that has it.
+std::string missing_head(Output needed) {
+  struct Example {
+    Output output;
+    std::string_view what, repository, command;
+  };
+  constexpr Example kExamples[] = {
+      {Output::depth, "depth", "depth-anything/Depth-Anything-V2-Small-hf", "depth"},
+      {Output::classes, "segments", "tue-mps/coco_panoptic_eomt_small_640_2x", "segment"},
+      {Output::box_classes, "boxes", "hustvl/yolos-tiny", "detect"},
+      {Output::boxes, "boxes", "hustvl/yolos-tiny", "detect"},
+      {Output::heatmaps, "keypoints", "usyd-community/vitpose-base-simple", "pose"}};
+  for (const Example& example : kExamples) {
+    if (example.output != needed) continue;
+    const std::string folder(example.repository.substr(example.repository.find('/') + 1));
+    return text("this model has no head for ", example.what, "; take one that has, such as: hf download ",
+                example.repository, " --local-dir ", folder, "; vit ", example.command, " --model ", folder,
+                " ... (a publisher's separate head file is joined with --head)");
+  }
+  return "this model has no head that gives maps; a publisher's separate head file is joined with --head";
+}
+
+}  // namespace
+
 const std::shared_ptr<const Model>& MapOutputs::load(ImageRun& run, Output needed) const {
   const Where where{command_, ErrorKind::mismatch};
   const std::shared_ptr<const Model>& model = run.load();
   const DenseConfig* const config = model->dense_config();
-  VIT_CHECK(config != nullptr, where, model->report().path.string(),
-            " has no head that gives maps; a publisher's head file is given as ModelOptions::dense.head");
+  VIT_CHECK(config != nullptr, where, model->report().path.string(), ": ", missing_head(needed));
   const bool has_masks = needed == Output::classes && config->find(Output::masks) != nullptr;
   VIT_CHECK(has_masks || config->find(needed) != nullptr, where, model->report().path.string(),
-            " has a head that does not give ", to_string(needed));
+            " has a head that does not give ", to_string(needed), ": ", missing_head(needed));
   return model;
 }
 
@@ -273,7 +300,8 @@ int MapOutputs::finish(ImageRun& run) {
   HtmlPage page{.title = std::string("vit ") + command_,
                 .facts = {count_of(page_.size(), "image")},
                 .scores = PageScores::probability,
-                .images = PageImages::large};
+                .images = PageImages::large,
+                .failures = run.progress().failures()};
   page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(page_)});
   write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
   return 0;

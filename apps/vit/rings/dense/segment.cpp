@@ -199,6 +199,7 @@ std::string line_of(const std::string& file, const SegmentMap& map, SegmentTask 
       if (segment.score) out += text("  ", *segment.score);
       out += "\n";
     }
+    if (map.segments.empty()) out += "  no segments (--threshold sets the score that they need)\n";
     return out;
   }
   std::string out;

@@ -111,6 +111,27 @@ TEST_CASE("apps: depth writes each kind of file for each image, and continues af
     CHECK(pfm.data()[i] == values[i]);
   }
 
+  SUBCASE("16 bits of other units, and depths beyond them") {
+    const std::vector<std::string> finer{folder / "in/a.ppm", "--output", folder / "fine/", "--png-scale"};
+    // with as many units a meter as the farthest depth leaves room for, all but the nearest pixels are cut
+    const double scale = 65535.0 / (0.9 * first.at("max").as_double());
+    std::vector<std::string> cut = finer;
+    cut.push_back(std::to_string(scale));
+    const RunResult of_cut = run_dense("depth", "hf-depth-anything", cut);
+    CHECK(of_cut.exit_code == 0);
+    const auto most = static_cast<float>(65535.0 / scale);
+    const auto num_cut = std::ranges::count_if(values, [&](float value) { return value > most; });
+    CHECK(num_cut > 0);
+    CHECK(contains(of_cut.err, "vit: " + std::to_string(num_cut) + " pixel"));
+    CHECK(contains(of_cut.err, "--png-scale"));
+    const Tensor<float> coarse = app::read_depth_map(folder / "fine/a.png", scale);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      CHECK(std::abs(coarse.data()[i] - std::min(values[i], most)) <= 0.51f / static_cast<float>(scale));
+    CHECK(result.num_errors() == 1);  // with millimeters none
+    std::vector<std::string> wrong = finer;
+    wrong.push_back("0");
+    CHECK(run_dense("depth", "hf-depth-anything", wrong).exit_code == 2);
+  }
   SUBCASE("resumed, it does what is missing") {
     std::vector<std::string> again = arguments;
     CHECK(run_dense("depth", "hf-depth-anything", again).exit_code == 2);
