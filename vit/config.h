@@ -113,11 +113,12 @@ struct VIT_API ModelConfig {
   bool has_classes() const { return head.num_classes != 0 && !head.projects; }
   /// Q: tokens that enter before a later block, none in most models.
   std::size_t num_late_tokens() const { return tokens.late ? tokens.late->count : 0; }
-  /// LateTokenConfig::masked_blocks, MergerConfig::deepstack.
+  /// Blocks with masks of late tokens (LateTokenConfig::masked_blocks).
   std::span<const std::size_t> masked_blocks() const {
     return tokens.late ? std::span<const std::size_t>(tokens.late->masked_blocks)
                        : std::span<const std::size_t>();
   }
+  /// Blocks whose tokens a merger of their own takes (MergerConfig::deepstack).
   std::span<const std::size_t> deepstack() const {
     return merger ? std::span<const std::size_t>(merger->deepstack) : std::span<const std::size_t>();
   }

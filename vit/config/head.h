@@ -41,7 +41,7 @@ struct AttentionPoolConfig {
 /// Linear map to a joint image-text space.
 struct ProjectionConfig {
   std::size_t dim = 0;  // E
-  bool bias = false;
+  bool bias = false;    // of the map
 };
 
 /// Blocks of a joint head, which computes the projected vector from the tokens after the final norm

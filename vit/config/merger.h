@@ -36,14 +36,14 @@ struct MergerAffine {
 };
 /// A norm of the vector.
 struct MergerNorm {
-  NormConfig norm{};
+  NormConfig norm{};        // kind and epsilon
   bool has_weights = true;  // false: an RMSNorm without gamma
   bool operator==(const MergerNorm&) const = default;
 };
 /// A linear map.
 struct MergerLinear {
   std::size_t dim = 0;  // channels of the output
-  bool bias = false;
+  bool bias = false;    // of the map
   bool operator==(const MergerLinear&) const = default;
 };
 /// gelu(x), exact.
@@ -52,9 +52,9 @@ struct MergerGelu {
 };
 /// fc2(act(fc1 x)), or fc2(act(gate x) * fc1 x).
 struct MergerMlp {
-  std::size_t hidden_dim = 0;
-  std::size_t out_dim = 0;
-  bool gated = false;
+  std::size_t hidden_dim = 0;                    // channels of the hidden vector
+  std::size_t out_dim = 0;                       // channels of the output
+  bool gated = false;                            // with a third layer, the gate
   bool bias = true;                              // of both or all three layers
   Activation activation = Activation::gelu;      // of the hidden vector, or of its gate
   Activation out_activation = Activation::none;  // of the output
@@ -81,7 +81,8 @@ enum class MergerPlace {
 
 /// One step of a merger, after the cells.
 struct MergerStep {
-  MergerPlace place = MergerPlace::mlp;
+  MergerPlace place = MergerPlace::mlp;  // in the order of the data
+  /// What is applied.
   std::variant<MergerNorm, MergerAffine, MergerLinear, MergerGelu, MergerMlp> layer{};
 
   /// Channels of its output, for an input of `width`.

@@ -11,8 +11,8 @@ enum class NormKind {
 
 /// Kind and epsilon of norms.
 struct NormConfig {
-  NormKind kind = NormKind::layer;
-  float eps = 1e-6f;
+  NormKind kind = NormKind::layer;  // its formula
+  float eps = 1e-6f;                // added to the variance or the mean of squares
   bool operator==(const NormConfig&) const = default;
 };
 

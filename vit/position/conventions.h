@@ -37,23 +37,23 @@ enum class FrequencyRule {
 struct RopeConvention {
   std::string name;                   // "dinov3"; empty if it is not published
   std::vector<std::string> families;  // "DINOv3", "Sapiens2"
-  RopeKind kind = RopeKind::axial;
+  RopeKind kind = RopeKind::axial;    // which coordinates rotate a pair
 
-  CoordinateRule coordinates = CoordinateRule::index;
-  double offset = 0.0;               // added to the index of a patch
-  GridSize reference{};              // G_ref of scaled coordinates
+  CoordinateRule coordinates = CoordinateRule::index;  // of patch i of G
+  double offset = 0.0;                                 // added to the index of a patch
+  GridSize reference{};                                // G_ref of scaled coordinates
   bool is_reference_native = false;  // G_ref is the native grid of a model; `reference` is an example
   std::size_t window = 0;  // coordinates count from the corner of windows of so many patches; 0 = of the grid
-  AxisOrder order = AxisOrder::x_then_y;
-  PairLayout channels = PairLayout::neighbors;
+  AxisOrder order = AxisOrder::x_then_y;        // axis of the first half of the angles
+  PairLayout channels = PairLayout::neighbors;  // which channels are a pair
 
-  FrequencyRule rule = FrequencyRule::theta;
-  double theta = 10000.0;
-  PeriodRange periods{};       // of periods
-  double max_frequency = 0.0;  // of pixel
-  double factor = 1.0;         // of all frequencies
-  AxisFrequencies axis_frequencies = AxisFrequencies::shared;
-  bool class_angles = false;  // the class token is rotated by learned angles
+  FrequencyRule rule = FrequencyRule::theta;                   // how the frequencies are computed
+  double theta = 10000.0;                                      // base, of theta
+  PeriodRange periods{};                                       // of periods
+  double max_frequency = 0.0;                                  // of pixel
+  double factor = 1.0;                                         // of all frequencies
+  AxisFrequencies axis_frequencies = AxisFrequencies::shared;  // of the two axes
+  bool class_angles = false;                                   // the class token is rotated by learned angles
 };
 
 /// All published ones, simple ones first. Two that agree on a grid are named by the first.
@@ -77,7 +77,8 @@ VIT_API RopePairing pairing_of(PairLayout channels);
 
 /// Two channels of a head that an angle rotates: to (p cos a - q sin a, q cos a + p sin a).
 struct ChannelPair {
-  std::size_t p = 0, q = 0;
+  std::size_t p = 0;  // first channel
+  std::size_t q = 0;  // second channel
   bool operator==(const ChannelPair&) const = default;
 };
 
