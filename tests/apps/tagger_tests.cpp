@@ -207,7 +207,7 @@ TEST_CASE("apps: --labels reads tables of names and categories") {
   CHECK(contains(labels_of("a\nb\nc\nd\ne\nf\ng\nh\ni\n", {"--top", "1"}).out,
                  "\"label\": \"f\""));  // no header
 
-  refused(labels_of("name,category\na,1\n", {}), 1, "1 names for 9 classes");
+  refused(labels_of("name,category\na,1\n", {}), 1, "1 name for 9 classes");
   refused(labels_of("name,category\na,1\n\"b", {}), 1, "line 3: a quote that does not close");
   refused(labels_of("name,category\na\n", {}), 1, "line 2: 1 fields below a header of 2");
   refused(labels_of("name\n\"a\"b\n", {}), 1, "line 2: text after a closing quote");

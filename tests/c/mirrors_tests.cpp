@@ -83,6 +83,7 @@ TEST_CASE("c: every option of a model has its member in C") {
 
 TEST_CASE("c: every option of segments has its member in C") {
   for (const std::string& member : cpp_members("vit/dense.h", "SegmentOptions")) {
+    if (member == "labels") continue;  // results in C hold indices of classes
     CAPTURE(member);
     CHECK(has(c_members("vit_segment_options"), member));
   }

@@ -35,9 +35,9 @@ endif()
 function(install_consumer name)
   add_test(NAME install.${name}
            COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test "${install_dir}/${name}" "${install_build}/${name}"
-                   --build-generator ${CMAKE_GENERATOR} --build-project pictures --build-noclean
+                   --build-generator ${CMAKE_GENERATOR} --build-project images --build-noclean
                    --build-options "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" "-DCMAKE_CXX_FLAGS=${install_flags}" ${ARGN}
-                   --test-command pictures "${install_model}")
+                   --test-command images "${install_model}")
   set_tests_properties(install.${name} PROPERTIES PASS_REGULAR_EXPRESSION "${patch_shape}" TIMEOUT 900 PROCESSORS 2)
 endfunction()
 
@@ -52,7 +52,7 @@ install_consumer(fetch_content -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=
 
 add_test(NAME install.pkg_config
          COMMAND ${CMAKE_COMMAND} "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DFLAGS=${install_flags}" "-DPREFIX=${install_prefix}"
-                 "-DSOURCE=${install_dir}/pictures.cpp" "-DOUTPUT=${install_build}/pkg_config/pictures"
+                 "-DSOURCE=${install_dir}/images.cpp" "-DOUTPUT=${install_build}/pkg_config/images"
                  "-DMODEL=${install_model}" -P "${install_dir}/pkg_config/run.cmake")
 set_tests_properties(install.pkg_config PROPERTIES PASS_REGULAR_EXPRESSION "${patch_shape}" FIXTURES_REQUIRED installed
                                                    TIMEOUT 300)

@@ -4,7 +4,7 @@ const names = () => cards().map(card => card.querySelector('.name').textContent)
 const press = key => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}));
 const all = names();
 check('every image has a card', all.length === items.length && all.length > 20);
-check('cards are in the order of the inputs', all.join() === items.map(item => baseName(item.name)).join());
+check('cards are in the order of the inputs', all.every((name, i) => items[i].name.endsWith(name)));
 const first = document.querySelector('.frame img');
 await until('a thumbnail is loaded', () => first.naturalWidth > 32 && first.src.startsWith('data:image/webp;base64,'));
 

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kMillimetres = 1000.0;
+constexpr double kTruthUnits = 1000.0;  // of a truth in 16 bits: millimeters
 
 DepthAlignment alignment_of(AlignChoice choice, DepthUnit unit) {
   if (choice == AlignChoice::none || (choice == AlignChoice::automatic && unit == DepthUnit::meter))
@@ -50,7 +50,7 @@ class DepthComparison : public MapComparison {
   void add(const StreamedImage& image, const fs::path& name) override {
     constexpr const char* kEndings[] = {".npy", ".png", ".pfm", "_depth.png", "_depth.npy"};
     const fs::path path = find_truth_map(evaluation_.truth, name, kEndings);
-    const Tensor<float> truth = read_depth_map(path, evaluation_.truth_scale.value_or(kMillimetres));
+    const Tensor<float> truth = read_depth_map(path, evaluation_.truth_scale.value_or(kTruthUnits));
     check_map_size(truth.shape(), image.size, path);
     const auto [low, high] =
         evaluation_.limits.value_or(std::array<float, 2>{1e-3f, std::numeric_limits<float>::max()});
