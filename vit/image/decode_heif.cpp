@@ -23,9 +23,12 @@ using OptionsPointer = std::unique_ptr<heif_decoding_options, Release<heif_decod
 
 void require(const Source& source, const heif_error& error) {
   if (error.code == heif_error_Ok) return;
-  if (error.code == heif_error_Memory_allocation_error) throw std::bad_alloc();
   const std::string_view whole(error.message == nullptr ? "unreadable" : error.message);
   const std::string_view message = whole.substr(0, whole.find('\n'));
+  // The library's own limits of sizes have the code of memory that is short.
+  if (error.subcode == heif_suberror_Security_limit_exceeded)
+    refuse_unsupported(source, "larger than libheif decodes: ", message);
+  if (error.code == heif_error_Memory_allocation_error) throw std::bad_alloc();
   if (error.code == heif_error_Unsupported_filetype || error.code == heif_error_Unsupported_feature)
     refuse_unsupported(source, "unsupported kind of HEIF: ", message);
   refuse(source, "truncated or corrupt HEIF: ", message);
