@@ -104,7 +104,7 @@ void run_openai_body(std::string_view input) {
       static_cast<void>(app::find_count(body, "dimensions", 4096));
       static_cast<void>(app::find_flag(body, "normalized"));
       static_cast<void>(app::read_class_texts(body));
-      app::read_openai_inputs(body, meaning);
+      app::read_openai_inputs(body, meaning, 2048);
     });
   }
 }
@@ -123,7 +123,7 @@ void run_weaviate_body(std::string_view input) {
   run_refusing([&] {
     const internal::Json body = app::read_json_body(std::string(input), kMaxBody);
     std::vector<app::WorkItem> items;
-    const std::size_t num_texts = app::read_weaviate_inputs(body, items);
+    const std::size_t num_texts = app::read_weaviate_inputs(body, items, 2048);
     for (std::size_t i = 0; i < items.size(); ++i)
       if (items[i].is_text != (i < num_texts)) throw std::logic_error("texts and images are mixed");
   });

@@ -1,9 +1,19 @@
 // vit serve: models for programs that ask over HTTP.
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,14 +48,16 @@ constexpr const char* kExamples =
     "    -d '{\"model\": \"siglip2\", \"input\": [\"a cat\"]}'\n"
     "Paths: /v1/embeddings, /v1/classify, /v1/models (OpenAI's clients), /predict and /ping (immich),\n"
     "/vectorize (Weaviate), /health, /metrics, and / for a browser. There is no TLS: a proxy in front adds\n"
-    "it. VIT_API_KEY in the environment is the key where there is no --api-key-file. After SIGTERM the\n"
-    "server ends once what is being computed is answered.";
+    "it. VIT_API_KEY in the environment is the key where there is no file of keys. Requests take turns;\n"
+    "X-Priority: bulk comes after all others. After SIGTERM the server ends once what is under way is\n"
+    "answered, after 7 seconds with 503. SIGHUP reads models and keys again.";
 
 constexpr const char* kServerGroup = "Server";
 constexpr const char* kLimitGroup = "Limits";
 constexpr const char* kKeyVariable = "VIT_API_KEY";
 constexpr std::size_t kMebibyte = std::size_t{1} << 20;
-constexpr std::size_t kMaxKeyFile = 4096;
+constexpr std::size_t kHeldBytes =
+    512 * kMebibyte;  // of bodies that have arrived, at least two of the largest
 constexpr unsigned kMaxSeconds = 86'400;
 
 /// How /predict resizes.
@@ -61,7 +73,8 @@ struct ServeOptions {
   std::optional<std::string> host;
   std::optional<std::uint16_t> port;
   std::filesystem::path unix_path;
-  std::filesystem::path api_key_file;
+  std::optional<unsigned> unix_mode;
+  std::filesystem::path api_key_file, api_keys;
   std::string immich_upstream;
   ImmichResize immich_resize = ImmichResize::release;
   std::vector<std::string> allowed_origins;
@@ -131,29 +144,43 @@ std::vector<std::string> names_of_server(const ServeOptions& options) {
   return out;
 }
 
-/// The first line of the file, or the variable.
-std::string read_api_key(const ServeOptions& options) {
-  std::string key;
-  if (!options.api_key_file.empty()) {
-    const internal::SourceFile file(options.api_key_file, "read the key");
-    VIT_CHECK(file.size() <= kMaxKeyFile, "serve", options.api_key_file.string(), ": longer than ",
-              kMaxKeyFile, " bytes, which no key is");
-    key.resize(file.size());
-    file.read(0, std::as_writable_bytes(std::span(key)));
-    key.resize(std::min(key.find_first_of("\r\n"), key.size()));
-    VIT_CHECK(!key.empty(), "serve", options.api_key_file.string(),
-              ": its first line is empty; the key is expected there");
-  } else if (const char* const value = std::getenv(kKeyVariable)) {
-    key = value;
-    if (key.empty()) fail_usage(kKeyVariable, " is empty");
-  }
-  return key;
+/// The keys of the files, or that of the variable.
+ApiKeys read_keys(const ServeOptions& options) {
+  const char* const variable = std::getenv(kKeyVariable);
+  if (variable != nullptr && *variable == '\0') fail_usage(kKeyVariable, " is empty");
+  return ApiKeys::read(options.api_key_file, options.api_keys, variable);
+}
+
+/// 0660, 660.
+unsigned parse_mode(const std::string& value) {
+  unsigned mode = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), mode, 8);
+  if (error != std::errc() || end != value.data() + value.size() || mode > 0777)
+    fail_usage("expected permissions in octal, such as 0660, found '", value, "'");
+  return mode;
+}
+
+/// Reports the state of the service to systemd, if it asks for that (Type=notify).
+void notify_manager(std::string_view state) {
+  const char* const path = std::getenv("NOTIFY_SOCKET");
+  sockaddr_un address{};
+  if (path == nullptr || std::strlen(path) < 2 || std::strlen(path) >= sizeof address.sun_path) return;
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path, std::strlen(path));
+  if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // of the abstract name space
+  const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return;
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + std::strlen(path));
+  ::sendto(socket, state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address),
+           length);
+  ::close(socket);
 }
 
 HttpServerOptions server_options(const ServeOptions& options) {
   HttpServerOptions out{.host = std::nullopt,
                         .port = options.port.value_or(3003),
                         .unix_path = options.unix_path.string(),
+                        .unix_mode = options.unix_mode,
                         .limits = {},
                         .allowed_origins = options.allowed_origins};
   // with --unix there is TCP only where it is asked for
@@ -178,6 +205,7 @@ int check(std::span<ServedModel> models, const ImageIndex* index, const HttpServ
 }
 
 int serve(const ServeOptions& options) {
+  ::signal(SIGPIPE, SIG_IGN);  // what reads the log may end
   std::vector<ServedModel> models = served_models(options);
   if (!options.immich_upstream.empty()) static_cast<void>(parse_http_target(options.immich_upstream));
   const std::vector<std::optional<Preprocessor>> preprocessors = preprocessors_of(models);
@@ -186,7 +214,8 @@ int serve(const ServeOptions& options) {
   DecodePool pool(
       preprocessors,
       {.processes = threads, .max_file_bytes = options.max_body(), .confined = !options.unconfined});
-  const std::string key = read_api_key(options);
+  ApiKeys keys = read_keys(options);
+  const bool has_keys = !keys.empty();
   const std::optional<ImageIndex> index =
       options.index.empty() ? std::nullopt : std::make_optional<ImageIndex>(options.index);
   if (options.only_check) return check(models, index ? &*index : nullptr, server_options(options));
@@ -199,8 +228,9 @@ int serve(const ServeOptions& options) {
                  .max_waiting = options.max_waiting,
                  .idle_unload_seconds = options.idle_unload_seconds});
   Service service(models, engine, pool, metrics, log,
-                  {.api_key = key,
+                  {.keys = std::move(keys),
                    .max_requests = options.max_requests,
+                   .max_request_bytes = std::max(kHeldBytes, 2 * options.max_body()),
                    .request_seconds = options.request_seconds,
                    .threads = threads,
                    .max_body = options.max_body(),
@@ -212,21 +242,37 @@ int serve(const ServeOptions& options) {
   HttpServer server(server_options(options), service.handler());
   for (const std::string& address : server.addresses())
     log.add_event("listening", "listening on " + address, {{"address", address}}, true);
-  if (!server.is_local() && key.empty())
+  if (!server.is_local() && !has_keys)
     log.add_event("no_key", "anyone who reaches this address may use it: --api-key-file asks for a key");
+  std::mutex failure_mutex;
   std::string failure;
-  engine.start([&](const std::string& why) {
-    failure = why;
+  const auto end_with = [&](const std::string& why) {
+    const std::lock_guard lock(failure_mutex);
+    if (failure.empty()) failure = why;
+    server.stop();
+  };
+  pool.watch([&] { end_with("the processes that decode images were ended; start the server again"); });
+  server.on_reload([&] {
     try {
-      if (why.empty()) service.set_ready();
-    } catch (const Error& error) {
-      failure = error.what();
+      service.set_keys(read_keys(options));
+    } catch (const std::exception& error) {
+      log.add_event("reload_failed", error.what(), {}, true);
     }
-    if (!failure.empty()) return server.stop();
+    engine.reload([&](const std::string& text) { log.add_event("reload", text, {}, true); });
+  });
+  engine.start([&](const std::string& why) {
+    try {
+      if (!why.empty()) return end_with(why);
+      service.set_ready();
+    } catch (const Error& error) {
+      return end_with(error.what());
+    }
+    notify_manager("READY=1");
     log.add_event("ready",
                   text(models.size(), models.size() == 1 ? " model is loaded" : " models are loaded"));
   });
   server.run();
+  notify_manager("STOPPING=1");
   engine.stop();
   if (failure.empty()) return 0;
   print_failure("", failure);
@@ -271,10 +317,21 @@ std::vector<Option> server_group(ServeOptions& options) {
        .help = "A socket in the file system; TCP then only with --host or --port",
        .target = text_target(options.unix_path),
        .group = kServerGroup},
+      {.name = "--unix-mode",
+       .type_name = "OCTAL",
+       .help = "Permissions of that socket, such as 0660; otherwise those of the umask",
+       .target = parsed_target(
+           options.unix_mode, [](const std::string& v) { return parse_mode(v); }, "of the umask"),
+       .group = kServerGroup},
       {.name = "--api-key-file",
        .type_name = "FILE",
        .help = "Its first line is the key that clients send as Authorization: Bearer KEY",
        .target = text_target(options.api_key_file),
+       .group = kServerGroup},
+      {.name = "--api-keys",
+       .type_name = "FILE",
+       .help = "A line for each key: KEY [models=A,B] [routes=/v1/embeddings,...]; read again on SIGHUP",
+       .target = text_target(options.api_keys),
        .group = kServerGroup},
       {.name = "--immich-upstream",
        .type_name = "URL",
@@ -334,7 +391,7 @@ std::vector<Option> limit_group(ServeOptions& options) {
            .group = kLimitGroup},
           {.name = "--queue",
            .type_name = "N",
-           .help = "Images and texts that may wait; requests with more are answered 429",
+           .help = "Images and texts of one client that may wait; its further requests are answered 429",
            .target = integer_target(options.max_waiting, std::size_t{1}, std::size_t{1'000'000}),
            .group = kLimitGroup},
           {.name = "--timeout",

@@ -41,7 +41,7 @@ bool have_same_bits(const Tensor<float>& a, const Tensor<float>& b) {
 /// Nothing where the file is refused.
 std::optional<Tensor<float>> pixels_of(DecodePool& pool, std::string_view file) {
   try {
-    return pool.decode(0, file, 0, ImageRules::checkpoint, soon()).pixels;
+    return pool.decode(0, file, {.model = 0}, soon()).pixels;
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -57,19 +57,18 @@ TEST_CASE("serve: processes give the pixels and the errors of the library") {
     const std::filesystem::path path = data_path("golden/preprocess/decode") / name;
     PreprocessMemory memory;
     const FilePixels expected = preprocessors[0]->run_file(path, memory);
-    const FilePixels found = pool.decode(1, read_text(path), 0, ImageRules::checkpoint, soon());
+    const FilePixels found = pool.decode(1, read_text(path), {.model = 0}, soon());
     CHECK(have_same_bits(found.pixels, expected.pixels));
     CHECK(found.image_size == expected.image_size);
   }
   try {
-    pool.decode(0, "no image", 0, ImageRules::checkpoint, soon());
+    pool.decode(0, "no image", {.model = 0}, soon());
     FAIL("no Error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::format);
     CHECK(contains(error.what(), "not an image"));
   }
-  CHECK_THROWS_AS(pool.decode(0, std::string((1 << 20) + 4097, 'x'), 0, ImageRules::checkpoint, soon()),
-                  Error);
+  CHECK_THROWS_AS(pool.decode(0, std::string((1 << 20) + 4097, 'x'), {.model = 0}, soon()), Error);
   CHECK(pool.num_restarts() == 0);
 }
 
@@ -81,7 +80,7 @@ TEST_CASE("serve: a file that takes too long costs itself only") {
   DecodePool pool(preprocessors,
                   {.processes = 1, .max_file_bytes = std::size_t{64} << 20, .confined = has_sandbox()});
   const auto now = std::chrono::steady_clock::now();
-  CHECK_THROWS_AS(pool.decode(0, read_text(folder / "large.ppm"), 0, ImageRules::checkpoint, now), Error);
+  CHECK_THROWS_AS(pool.decode(0, read_text(folder / "large.ppm"), {.model = 0}, now), Error);
   CHECK(pixels_of(pool, read_text(folder / "small.ppm")));
 }
 

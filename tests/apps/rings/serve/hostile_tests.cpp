@@ -1,10 +1,14 @@
 // vit serve with clients that mean no good, and with decoding processes that end.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -297,3 +301,150 @@ TEST_CASE("serve: memory does not grow with the requests") {
   CHECK(resident_pages() - before < 256);  // 1 MiB
 }
 #endif
+
+TEST_CASE("serve: what is announced and does not come takes nothing from others") {
+  const ServeProcess server({"--model", model_argument(), "--max-requests", "8", "--log", "none"});
+  const std::string path = "POST /v1/embeddings HTTP/1.1\r\nHost: a\r\n";
+  std::vector<std::unique_ptr<Client>> clients;
+  SUBCASE("large bodies") {
+    for (int i = 0; i < 20; ++i) {
+      clients.push_back(std::make_unique<Client>(server.port()));
+      clients.back()->send(path + "Content-Length: 33554432\r\n\r\n{");
+    }
+  }
+  SUBCASE("many small bodies") {
+    for (int i = 0; i < 20; ++i) {
+      clients.push_back(std::make_unique<Client>(server.port()));
+      clients.back()->send(path + "Content-Length: 99\r\n\r\n{");
+    }
+  }
+  SUBCASE("chunked bodies") {
+    for (int i = 0; i < 20; ++i) {
+      clients.push_back(std::make_unique<Client>(server.port()));
+      clients.back()->send(path + "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n");
+    }
+  }
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 20, 20, 1);
+  CHECK(server.post("/v1/embeddings", embed_body(folder / "a.ppm")).status == 200);
+}
+
+TEST_CASE("serve: heads that are begun make room for whole requests") {
+  const ServeProcess server({"--model", model_argument(), "--max-connections", "100", "--log", "none"});
+  std::vector<std::unique_ptr<Client>> begun;
+  for (int i = 0; i < 120; ++i) {
+    begun.push_back(std::make_unique<Client>(server.port()));
+    begun.back()->send("GET /health HT");
+  }
+  CHECK(is_well(server));
+}
+
+TEST_CASE("serve: inputs are counted before they take memory") {
+  const ServeProcess server({"--model", model_argument(), "--log", "none"});
+  std::string texts;
+  for (int i = 0; i < 500'000; ++i) texts += i == 0 ? "\"\"" : ",\"\"";
+  CHECK(server.post("/vectorize", "{\"texts\": [" + texts + "]}").status == 400);
+  CHECK(server.post("/v1/embeddings", "{\"input\": [" + texts + "]}").status == 400);
+  std::ifstream status("/proc/" + std::to_string(server.process()) + "/status");
+  std::size_t kibibytes = 0;
+  for (std::string word; status >> word && word != "VmHWM:";) {
+  }
+  status >> kibibytes;
+#if !defined(__SANITIZE_ADDRESS__)
+  CHECK(kibibytes < 100'000);
+#endif
+  CHECK(kibibytes > 0);
+}
+
+TEST_CASE("serve: classes in words end at the deadline, and others have turns meanwhile") {
+  const TestFolder folder;
+  const std::string model = clip_model(folder);
+  write_picture(folder / "a.ppm", 20, 20, 1);
+  const ServeProcess server({"--model", "clip=" + model, "--timeout", "5", "--log", "none"});
+  std::string labels, templates;
+  for (int i = 0; i < 10'000; ++i) labels += (i == 0 ? "\"l" : ", \"l") + std::to_string(i) + "\"";
+  for (int i = 0; i < 100; ++i) templates += (i == 0 ? "\"t" : ", \"t") + std::to_string(i) + " {}\"";
+  const std::string body = R"({"modality": "image", "input": [")" + data_uri(folder / "a.ppm") +
+                           R"("], "candidate_labels": [)" + labels + R"(], "template": [)" + templates + "]}";
+  Client client(server.port());
+  client.send(http_request("POST", "/v1/classify", body));
+  CHECK(server.post("/v1/embeddings", R"({"input": "a cat"})").status == 200);
+  const HttpAnswer answer = client.read();  // refused by the time of the first part, or late
+  CHECK((answer.status == 413 || answer.status == 503));
+  if (answer.status == 413) CHECK(answer.json().at("error").at("param").as_string() == "candidate_labels");
+  CHECK(server.post("/v1/embeddings", R"({"input": "a dog"})").status == 200);
+}
+
+TEST_CASE("serve: a single image does not wait for a batch of the same client") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 100, 100, 1);
+  const ServeProcess server({"--model", "m=" + data_path("model").string(), "--log", "none"});
+  const std::string one = embed_body(folder / "a.ppm");
+  Client batch(server.port());
+  batch.send(http_request("POST", "/v1/embeddings", embed_body(folder / "a.ppm", 512)));
+  REQUIRE(server.await_metric("vit_queue_depth", [](std::size_t inputs) { return inputs > 256; }));
+  CHECK(server.post("/v1/embeddings", one).status == 200);
+  CHECK(server.metric("vit_queue_depth") > 0);  // the batch is not done
+  SUBCASE("a bulk request comes after it") {
+    CHECK(server.post("/v1/embeddings", one, {"Content-Type: application/json", "X-Priority: bulk"}).status ==
+          200);
+    CHECK(server.metric("vit_queue_depth") == 0);
+  }
+  CHECK(batch.read().status == 200);
+}
+
+TEST_CASE("serve: the end of what reads the log is not that of the server") {
+  const TestFolder folder;
+  const std::string socket = folder / "s", log = folder / "log";
+  REQUIRE(::mkfifo(log.c_str(), 0600) == 0);
+  const int reader = ::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  const pid_t process =
+      start_vit({"serve", "--unix", socket, "--model", model_argument()}, {}, folder / "out", log);
+  while (!std::filesystem::exists(socket)) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ::close(reader);
+  bool answers = false;
+  for (int i = 0; i < 600 && !answers; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (!std::filesystem::exists(socket)) continue;
+    Client client(socket);
+    client.send(http_request("GET", "/health"));
+    answers = client.read(std::chrono::seconds(5)).status == 200;
+  }
+  CHECK(answers);
+  ::kill(process, SIGTERM);
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+}
+
+TEST_CASE("serve: without the process that starts decoders it ends, so that it is started again") {
+  ServeProcess server({"--model", model_argument()});
+  for (const pid_t supervisor : children_of(server.process())) ::kill(supervisor, SIGKILL);
+  CHECK(server.end(0) == 1);
+  CHECK(server.log().find("the processes that decode images were ended") != std::string::npos);
+}
+
+TEST_CASE("serve: several keys, what each may use, and a reload") {
+  const TestFolder folder;
+  const std::string keys = folder / "keys";
+  write_text(keys, "# of the photo manager\nfirst models=a routes=/v1/,/metrics\nsecond\n");
+  const ServeProcess server({"--model", "a=" + golden_model("rope-axial"), "--model",
+                             "b=" + golden_model("rope-axial"), "--api-keys", keys});
+  const auto status = [&](const std::string& path, const std::string& key) {
+    return server.get(path, {"Authorization: Bearer " + key}).status;
+  };
+  CHECK(server.get("/v1/models").status == 401);
+  CHECK(status("/v1/models", "third") == 401);
+  CHECK(status("/v1/models/a", "first") == 200);
+  CHECK(status("/v1/models/b", "first") == 403);
+  CHECK(status("/v1/models/b", "second") == 200);
+  CHECK(status("/meta", "first") == 403);
+  CHECK(status("/meta", "second") == 200);
+  write_text(keys, "third\n");
+  ::kill(server.process(), SIGHUP);
+  for (int i = 0; i < 600 && status("/v1/models", "third") != 200; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(status("/v1/models", "third") == 200);
+  CHECK(status("/v1/models", "first") == 401);
+}

@@ -41,7 +41,7 @@ std::string refusal_of(const std::function<void()>& work) {
 }
 
 std::vector<WorkItem> inputs_of(const std::string& json, StringMeaning strings = StringMeaning::text) {
-  return read_openai_inputs(read_json_body(json, 1 << 20), strings);
+  return read_openai_inputs(read_json_body(json, 1 << 20), strings, 2048);
 }
 
 std::string head(const std::string& lines) {
@@ -388,6 +388,7 @@ TEST_CASE("serve: a request is one line of the log, whatever its path holds") {
                     .method = "POST",
                     .path = "/a\nb\x1b[31m",
                     .peer = "127.0.0.1",
+                    .client = "127.0.0.1",
                     .status = 400,
                     .seconds = 0.0123,
                     .bytes_in = 10,

@@ -13,6 +13,7 @@
 #include "tests/apps/rings/serve/server.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
+#include "vit/outputs.h"
 
 TEST_SUITE_BEGIN("serve");
 
@@ -28,6 +29,15 @@ std::vector<std::uint32_t> bits_of(const Json& list) {
   for (std::size_t i = 0; i < list.size(); ++i)
     out.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(list[i].as_double())));
   return out;
+}
+
+/// The bits of the vector of length one in the direction of these.
+std::vector<std::uint32_t> bits_of_length_one(std::vector<std::uint32_t> bits) {
+  std::vector<float> vector(bits.size());
+  std::memcpy(vector.data(), bits.data(), bits.size() * sizeof(float));
+  normalize_vector(vector);
+  std::memcpy(bits.data(), vector.data(), bits.size() * sizeof(float));
+  return bits;
 }
 
 /// Objects of a .jsonl file.
@@ -131,8 +141,8 @@ TEST_CASE("serve: embeddings have the bits of vit embed, in every dialect and fr
   const std::string weaviate =
       R"({"texts": ["a cat"], "images": [")" + app::encode_base64(read_text(files[4])) + R"("]})";
   const Json vectors = server.post("/vectorize", weaviate).json();
-  CHECK(bits_of(vectors.at("textVectors")[0]) == text);
-  CHECK(bits_of(vectors.at("imageVectors")[0]) == images[4]);
+  CHECK(bits_of(vectors.at("textVectors")[0]) == bits_of_length_one(text));
+  CHECK(bits_of(vectors.at("imageVectors")[0]) == bits_of_length_one(images[4]));
 
   std::vector<std::thread> clients;
   std::atomic<int> num_same{0};
@@ -493,4 +503,94 @@ TEST_CASE("serve: wrong usage, and models that cannot be served") {
   const RunResult taken = run_vit({"serve", "--model", model, "--port", std::to_string(server.port())});
   CHECK(taken.exit_code == 1);
   CHECK(contains(taken.err, std::to_string(server.port())));
+}
+
+TEST_CASE("serve: embeddings in the dialects of other servers have the same numbers") {
+  const TestFolder folder;
+  const std::string model = clip_model(folder);
+  const std::vector<std::string> files = write_pictures(folder, 1);
+  const ServeProcess server({"--model", "clip=" + model});
+  const Json plain = server.post("/v1/embeddings", R"({"input": ["a cat"]})").json();
+  const std::vector<std::uint32_t> text = bits_of(plain.at("data")[0].at("embedding"));
+  const std::vector<std::uint32_t> image = bits_of(
+      server.post("/v1/embeddings", image_request("clip", files)).json().at("data")[0].at("embedding"));
+  const auto post = [&](const std::string& path, const std::string& body) {
+    const HttpAnswer answer = server.post(path, body);
+    CAPTURE(path);
+    CAPTURE(answer.body);
+    REQUIRE(answer.status == 200);
+    return answer.json();
+  };
+  SUBCASE("other paths and harmless fields") {
+    const std::string body =
+        R"({"input": "a cat", "truncate": "END", "input_type": "query", "task": "retrieval", "normalize": true})";
+    for (const char* const path : {"/embeddings", "/v1/embeddings/"})
+      CHECK(bits_of(post(path, body).at("data")[0].at("embedding")) == bits_of_length_one(text));
+    CHECK(server.post("/v1/embeddings", R"({"input": "a", "normalize": true, "normalized": false})").status ==
+          400);
+  }
+  SUBCASE("text-embeddings-inference") {
+    CHECK(bits_of(post("/embed", R"({"inputs": "a cat"})")[0]) == bits_of_length_one(text));
+    CHECK(bits_of(post("/embed", R"({"inputs": ["a cat"], "normalize": false})")[0]) == text);
+  }
+  SUBCASE("ollama") {
+    const Json answer = post("/api/embed", R"({"model": "clip", "input": ["a cat"], "keep_alive": "5m"})");
+    CHECK(answer.at("model").as_string() == "clip");
+    CHECK(bits_of(answer.at("embeddings")[0]) == bits_of_length_one(text));
+  }
+  SUBCASE("infinity and img2vec-neural") {
+    const std::string uri = data_uri(files[0]);
+    CHECK(bits_of(post("/embeddings_image", R"({"model": "clip", "input": [")" + uri + R"("]})")
+                      .at("data")[0]
+                      .at("embedding")) == image);
+    const Json answer = post("/vectors", R"({"id": "7", "image": ")" + uri + R"("})");
+    CHECK(answer.at("id").as_string() == "7");
+    CHECK(answer.at("dim").as_size() == image.size());
+    CHECK(bits_of(answer.at("vector")) == image);
+  }
+  SUBCASE("the Open Inference Protocol") {
+    const std::string path = "/v2/models/clip";
+    CHECK(server.get("/v2/health/ready").status == 200);
+    CHECK(server.get(path).json().at("outputs")[0].at("name").as_string() == "embedding");
+    const auto infer = [&](const std::string& input) {
+      return server.post(path + "/infer", R"({"id": "1", "inputs": [)" + input + "]}");
+    };
+    const Json texts =
+        infer(R"({"name": "text", "shape": [1], "datatype": "BYTES", "data": ["a cat"]})").json();
+    CHECK(texts.at("id").as_string() == "1");
+    CHECK(bits_of(texts.at("outputs")[0].at("data")) == text);
+    const Json images = infer(R"({"name": "image", "shape": [1], "datatype": "BYTES", "data": [")" +
+                              data_uri(files[0]) + R"("]})")
+                            .json();
+    CHECK(bits_of(images.at("outputs")[0].at("data")) == image);
+    for (const char* const wrong :
+         {R"({"name": "pixels", "shape": [1, 3, 2, 2], "datatype": "FP32", "data": [1, 2]})",
+          R"({"name": "pixels", "shape": [0], "datatype": "FP32", "data": []})",
+          R"({"name": "pixels", "shape": [1, 3, 8, 8], "datatype": "INT64", "data": []})",
+          R"({"name": "text"})", "7"})
+      CHECK(infer(wrong).status == 400);
+    CHECK(server.post("/v2/models/other/infer", R"({"inputs": []})").status == 404);
+  }
+  SUBCASE("a line for each input") {
+    const std::string body = R"({"modality": "image", "input": [")" + data_uri(files[0]) + R"(", "AAAA"]})";
+    const HttpAnswer answer = server.post("/v1/embeddings", body,
+                                          {"Content-Type: application/json", "Accept: application/x-ndjson"});
+    CHECK(answer.headers.at("content-type") == "application/x-ndjson");
+    const std::vector<std::string> lines = lines_of(answer.body);
+    REQUIRE(lines.size() == 2);
+    CHECK(bits_of(parse_json(lines[0], "line").at("embedding")) == image);
+    CHECK(parse_json(lines[1], "line").at("error").at("message").is_string());
+  }
+  SUBCASE("texts that are cut") {
+    std::string words;
+    for (int i = 0; i < 200; ++i) words += "cat ";
+    const HttpAnswer cut = server.post("/v1/embeddings", "{\"input\": \"" + words + "\"}");
+    CHECK(cut.headers.at("x-vit-truncated") == "1");
+    CHECK(server.post("/v1/embeddings", "{\"truncate\": false, \"input\": \"" + words + "\"}").status == 400);
+  }
+  SUBCASE("the description of all routes") {
+    const Json paths = server.get("/openapi.json").json().at("paths");
+    for (const char* const path : {"/v1/embeddings", "/embed", "/v2/models/{name}", "/predict"})
+      CHECK(paths.find(path).has_value());
+  }
 }

@@ -20,8 +20,11 @@ struct HttpRequest {
   std::string content_type;
   std::string accept;
   std::string authorization;
-  std::string api_key;  // of X-Api-Key
-  std::string id;       // X-Request-Id, of the client or made here
+  std::string api_key;   // of X-Api-Key
+  std::string id;        // X-Request-Id, of the client or made here
+  std::string peer;      // address of the client, "unix" for a socket in the file system
+  std::string client{};  // whose turn it is; set by HttpHandler::admit
+  bool is_bulk = false;  // X-Priority: bulk
   std::string body;
 };
 
@@ -42,20 +45,25 @@ inline constexpr unsigned kClientGone = 499;
 
 /// What became of a request, for log and metrics.
 struct HttpRecord {
-  std::string id, method, path, peer;
+  std::string id, method, path, peer, client;
   unsigned status = 0;
   double seconds = 0;  // from the first byte of the head to the last of the answer
   std::size_t bytes_in = 0, bytes_out = 0;
-  bool was_admitted = false;
-  std::size_t admitted_bytes = 0;
+  std::size_t taken_bytes = 0;  // of the body, by HttpHandler::take_bytes
+  bool was_begun = false;       // HttpHandler::begin took it
 };
 
 /// What answers requests.
 struct HttpHandler {
-  /// Asked once the head is there: an answer ends the request before its body is read. `reserved_bytes`: what
-  /// the body may take. Called in the thread of the server.
-  std::function<std::optional<HttpResponse>(const HttpRequest& request, std::size_t reserved_bytes)> admit;
-  /// Answers a whole request. Called in the thread of the server, which it must not hold up.
+  /// Asked once the head is there: an answer ends the request before its body is read. Called in the thread
+  /// of the server.
+  std::function<std::optional<HttpResponse>(HttpRequest& request)> admit;
+  /// Asked for each part of a body that has arrived, before the next one is read; false ends the request with
+  /// status 429. What was taken is given back by finished(). Called in the thread of the server.
+  std::function<bool(const HttpRequest& request, std::size_t bytes)> take_bytes;
+  /// Asked once the body is complete: an answer ends the request. Called in the thread of the server.
+  std::function<std::optional<HttpResponse>(const HttpRequest& request)> begin;
+  /// Answers a request that was begun. Called in the thread of the server, which it must not hold up.
   std::function<void(HttpRequest request, Respond respond, GoneFlag gone)> handle;
   /// An answer to what never became a request that the routes know: damaged, too large, too slow.
   std::function<HttpResponse(unsigned status, const std::string& message)> refuse;
@@ -70,12 +78,14 @@ struct HttpLimits {
   unsigned head_seconds = 10;     // from the first byte of a head to its last
   unsigned idle_seconds = 75;     // between two requests of a connection
   unsigned request_seconds = 60;  // from the first byte of a head to the answer
+  unsigned stop_seconds = 7;      // after SIGTERM, for requests that are being answered; later ones get 503
 };
 
 struct HttpServerOptions {
-  std::optional<std::string> host;  // nothing: no TCP
-  std::uint16_t port = 0;           // 0: chosen by the system
-  std::string unix_path;            // "": none
+  std::optional<std::string> host;      // nothing: no TCP
+  std::uint16_t port = 0;               // 0: chosen by the system
+  std::string unix_path;                // "": none
+  std::optional<unsigned> unix_mode{};  // permissions of that socket; nothing: those of the umask
   HttpLimits limits;
   std::vector<std::string> allowed_origins{};  // of pages of other servers; "*": all
 };
@@ -97,8 +107,10 @@ class HttpServer {
   /// Whether only programs of this machine reach it.
   bool is_local() const;
   /// Until SIGINT, SIGTERM or stop(): then it takes no more requests, and returns once those under way are
-  /// answered. A second signal ends it at once.
+  /// answered, after HttpLimits::stop_seconds with 503. A second signal ends it at once.
   void run();
+  /// Called in the thread of the server for each SIGHUP; without it the signal is ignored.
+  void on_reload(std::function<void()> reload);
   /// In any thread.
   void stop();
 

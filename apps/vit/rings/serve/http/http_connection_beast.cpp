@@ -28,6 +28,7 @@ using boost::system::error_code;
 
 constexpr std::size_t kLingerBytes = std::size_t{256} << 20;  // read and thrown away after a refusal
 constexpr auto kLingerTime = std::chrono::seconds(5);
+constexpr auto kStalledTime = std::chrono::seconds(2);  // without a byte of a body
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /// A number that only this request has.
@@ -62,6 +63,31 @@ std::string http_date() {
   return out.data();
 }
 
+/// A body in memory that grows with the bytes that arrive, whatever length is announced.
+struct GrowingBody {
+  using value_type = std::string;
+  static std::uint64_t size(const value_type& body) { return body.size(); }
+
+  class reader {
+   public:
+    template <bool isRequest, typename Fields>
+    reader(http::header<isRequest, Fields>&, value_type& body) : body_(body) {}
+    void init(const boost::optional<std::uint64_t>&, error_code& error) { error = {}; }
+    template <typename Buffers>
+    std::size_t put(const Buffers& buffers, error_code& error) {
+      error = {};
+      const std::size_t before = body_.size();
+      for (const auto part : beast::buffers_range_ref(buffers))
+        body_.append(static_cast<const char*>(part.data()), part.size());
+      return body_.size() - before;
+    }
+    void finish(error_code& error) { error = {}; }
+
+   private:
+    value_type& body_;
+  };
+};
+
 class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
  public:
   Connection(asio::generic::stream_protocol::socket socket, std::string peer, HttpShared& shared)
@@ -75,7 +101,17 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   Connection& operator=(const Connection&) = delete;
 
   void start() { wait_for_request(std::chrono::seconds(shared_.limits.head_seconds)); }
-  bool is_idle() const override { return state_ == State::idle; }
+  Loss loss() const override {
+    switch (state_) {
+      case State::idle: return Loss::nothing;
+      case State::closing: return Loss::lingering;
+      case State::head: return Loss::begun_head;
+      case State::body: return Clock::now() - progressed_ > kStalledTime ? Loss::stalled_body : Loss::request;
+      case State::working:
+      case State::answering: break;
+    }
+    return Loss::request;
+  }
   bool is_served() const override { return state_ == State::working || state_ == State::answering; }
   void drop() override {
     record_.status = kClientGone;
@@ -86,6 +122,13 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     }
     finish();
     close();
+  }
+  void refuse_late() override {
+    if (state_ != State::working) return;
+    gone_->store(true);
+    HttpResponse late = shared_.handler.refuse(503, "the server ends; try again");
+    late.headers.emplace_back("Retry-After", "5");
+    answer_and_close(std::move(late));
   }
   void close() override {
     state_ = State::closing;
@@ -200,6 +243,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     request_.accept = field(http::field::accept);
     request_.authorization = field(http::field::authorization);
     request_.api_key = field("X-Api-Key");
+    request_.is_bulk = equal_ignoring_case(field("X-Priority"), "bulk");
+    request_.peer = peer_;
     if (const std::string id = field("X-Request-Id"); is_usable_id(id)) request_.id = id;
     origin_ = field(http::field::origin);
     if (!shared_.allows(origin_)) origin_.clear();
@@ -213,18 +258,16 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   void admit(bool is_too_large) {
     if (is_preflight())
-      return answer_and_close({.status = 204,
-                               .content_type = "",
-                               .headers = {{"Access-Control-Allow-Methods", "GET, HEAD, POST"},
-                                           {"Access-Control-Allow-Headers",
-                                            "Authorization, Content-Type, X-Api-Key, X-Request-Id"},
-                                           {"Access-Control-Max-Age", "600"}}});
-    const std::size_t reserved = reserved_bytes();
-    if (std::optional<HttpResponse> answer = shared_.handler.admit(request_, reserved)) {
+      return answer_and_close(
+          {.status = 204,
+           .content_type = "",
+           .headers = {{"Access-Control-Allow-Methods", "GET, HEAD, POST"},
+                       {"Access-Control-Allow-Headers",
+                        "Authorization, Content-Type, X-Api-Key, X-Priority, X-Request-Id"},
+                       {"Access-Control-Max-Age", "600"}}});
+    if (std::optional<HttpResponse> answer = shared_.handler.admit(request_))
       return answer_and_close(std::move(*answer));
-    }
-    record_.was_admitted = true;
-    record_.admitted_bytes = reserved;
+    record_.client = request_.client;
     if (is_too_large) return refuse(413, "the body is longer than the server takes");
     const std::string expectation(parser_->get()[http::field::expect]);
     const std::string coding(parser_->get()[http::field::content_encoding]);
@@ -238,36 +281,52 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
                       });
   }
 
-  /// What the body may take.
-  std::size_t reserved_bytes() const {
-    if (parser_->chunked()) return shared_.limits.max_body;
-    const auto length = parser_->content_length();
-    return length ? static_cast<std::size_t>(std::min<std::uint64_t>(*length, shared_.limits.max_body)) : 0;
-  }
-
   Clock::time_point request_deadline() const {
     return started_ + std::chrono::seconds(shared_.limits.request_seconds);
   }
 
   void read_body() {
     state_ = State::body;
+    parser_->eager(true);
     start_timer(request_deadline());
     stream_.expires_never();
-    http::async_read(stream_, buffer_, *parser_,
-                     [self = shared_from_this()](const error_code& error, std::size_t count) {
-                       self->record_.bytes_in += count;
-                       self->on_body(error);
-                     });
+    read_more_of_body();
+  }
+
+  /// Bytes are counted as they arrive: what is announced and does not come takes nothing from others.
+  void read_more_of_body() {
+    progressed_ = Clock::now();
+    if (parser_->is_done()) return on_body({});
+    http::async_read_some(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](const error_code& error, std::size_t count) {
+                            self->record_.bytes_in += count;
+                            if (error) return self->on_body(error);
+                            if (!self->take_body())
+                              return self->refuse(429, "too many bytes of requests wait; try again");
+                            self->read_more_of_body();
+                          });
+  }
+
+  bool take_body() {
+    const std::size_t size = parser_->get().body().size(), more = size - record_.taken_bytes;
+    if (more == 0) return true;
+    if (!shared_.handler.take_bytes(request_, more)) return false;
+    record_.taken_bytes = size;
+    return true;
   }
 
   void on_body(const error_code& error) {
     if (error == http::error::body_limit) return refuse(413, "the body is longer than the server takes");
     if (error && is_late_) return refuse(408, "the body did not come in time");
+    if (!error && !take_body()) return refuse(429, "too many bytes of requests wait; try again");
     if (error.category() == http::make_error_code(http::error::bad_chunk).category() &&
         error != http::error::partial_message && error != http::error::end_of_stream)
       return refuse(400, "not HTTP: " + error.message());
     if (error) return drop();
     request_.body = std::move(parser_->get().body());
+    if (std::optional<HttpResponse> answer = shared_.handler.begin(request_))
+      return this->answer(std::move(*answer));
+    record_.was_begun = true;
     work();
   }
 
@@ -414,14 +473,14 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   State state_ = State::idle;
   std::uint64_t generation_ = 0;  // of the request
   beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<http::request_parser<GrowingBody>> parser_;
   std::optional<http::response<http::string_body>> response_;
   std::optional<http::response_serializer<http::string_body>> serializer_;
   HttpRequest request_;
   HttpRecord record_;
   std::string origin_;  // of the page that asks, where it may
   std::shared_ptr<std::atomic<bool>> gone_;
-  Clock::time_point started_, linger_until_;
+  Clock::time_point started_, linger_until_, progressed_;
   std::size_t lingered_ = 0;
   std::size_t searched_ = 0;  // bytes of the head
   bool is_head_ = false, closes_ = false, is_finished_ = true, is_late_ = false;

@@ -18,13 +18,17 @@ namespace asio = boost::asio;
 /// All of its functions belong to the thread of the server.
 class HttpConnection {
  public:
+  /// How much a connection loses that makes room for a new one, least first.
+  enum class Loss { nothing, lingering, begun_head, stalled_body, request };
+
   virtual ~HttpConnection() = default;
-  /// Whether it holds no request.
-  virtual bool is_idle() const = 0;
+  virtual Loss loss() const = 0;
   /// Whether an answer is made or on its way.
   virtual bool is_served() const = 0;
   /// Closes it; a request that it holds is lost.
   virtual void drop() = 0;
+  /// Answers 503 where an answer is being made.
+  virtual void refuse_late() = 0;
   virtual void close() = 0;
 };
 

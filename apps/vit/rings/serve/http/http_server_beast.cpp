@@ -120,12 +120,7 @@ class Listener {
   }
 
   void take(typename Protocol::socket socket) {
-    if (shared_.connections.size() >= max_connections_) {
-      const auto idle =
-          std::ranges::find_if(shared_.connections, [](HttpConnection* c) { return c->is_idle(); });
-      if (idle == shared_.connections.end()) return;  // closed: no request waits for it
-      (*idle)->close();
-    }
+    if (shared_.connections.size() >= max_connections_ && !make_room()) return;  // which closes it
     std::string peer = "unix";
     if constexpr (std::is_same_v<Protocol, asio::ip::tcp>) {
       error_code ignored;
@@ -133,6 +128,19 @@ class Listener {
       peer = socket.remote_endpoint(ignored).address().to_string();
     }
     start_connection(asio::generic::stream_protocol::socket(std::move(socket)), std::move(peer), shared_);
+  }
+
+  /// Ends the oldest of the connections that lose least by it.
+  bool make_room() {
+    const auto least = std::ranges::min_element(shared_.connections, {}, &HttpConnection::loss);
+    switch ((*least)->loss()) {
+      case HttpConnection::Loss::nothing:
+      case HttpConnection::Loss::lingering: (*least)->close(); return true;
+      case HttpConnection::Loss::begun_head:
+      case HttpConnection::Loss::stalled_body: (*least)->drop(); return true;
+      case HttpConnection::Loss::request: break;
+    }
+    return false;
   }
 
   typename Protocol::acceptor acceptor_;
@@ -160,9 +168,20 @@ struct HttpServer::Parts {
       const asio::local::stream_protocol::endpoint endpoint = unix_endpoint(options.unix_path);
       remove_stale(context, endpoint);
       unix_socket.emplace(context, endpoint, options.unix_path, shared, most);
+      VIT_CHECK(!options.unix_mode || ::chmod(options.unix_path.c_str(), *options.unix_mode) == 0, kWhere,
+                options.unix_path, ": its permissions cannot be set");
     }
+    await_reload();
     signals.async_wait([this](const error_code& error, int) {
       if (!error) stop();
+    });
+  }
+
+  void await_reload() {
+    reload_signals.async_wait([this](const error_code& error, int) {
+      if (error) return;
+      if (reload) reload();
+      await_reload();
     });
   }
 
@@ -180,14 +199,22 @@ struct HttpServer::Parts {
     signals.async_wait([this](const error_code& error, int) {
       if (!error) context.stop();
     });
+    end_at = std::chrono::steady_clock::now() + std::chrono::seconds(options.limits.stop_seconds);
     await_end();
   }
 
   /// Until the last request is answered.
   void await_end() {
-    if (shared.connections.empty()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (shared.connections.empty() || now > end_at + std::chrono::seconds(1)) {
       signals.cancel();
+      reload_signals.cancel();
+      if (!shared.connections.empty()) context.stop();
       return;
+    }
+    if (now > end_at) {
+      const std::vector<HttpConnection*> late(shared.connections.begin(), shared.connections.end());
+      for (HttpConnection* connection : late) connection->refuse_late();
     }
     ending.expires_after(std::chrono::milliseconds(5));
     ending.async_wait([this](const error_code&) { await_end(); });
@@ -197,7 +224,9 @@ struct HttpServer::Parts {
   const HttpHandler handler;
   HttpShared shared{options.limits, handler, options.allowed_origins};
   asio::io_context context{1};
-  asio::signal_set signals{context, SIGINT, SIGTERM};
+  asio::signal_set signals{context, SIGINT, SIGTERM}, reload_signals{context, SIGHUP};
+  std::function<void()> reload;
+  std::chrono::steady_clock::time_point end_at;
   asio::steady_timer ending{context};
   std::optional<Listener<asio::ip::tcp>> tcp;
   std::optional<Listener<asio::local::stream_protocol>> unix_socket;
@@ -222,6 +251,10 @@ void HttpServer::run() {
   if (parts_->tcp) parts_->tcp->accept();
   if (parts_->unix_socket) parts_->unix_socket->accept();
   parts_->context.run();
+}
+
+void HttpServer::on_reload(std::function<void()> reload) {
+  parts_->reload = std::move(reload);
 }
 
 void HttpServer::stop() {

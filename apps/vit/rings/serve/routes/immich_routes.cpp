@@ -39,6 +39,12 @@ HttpResponse ask_upstream(const std::string& upstream, const std::string& entrie
               std::move(body), limits);
 }
 
+/// Throws Error unless the other server answered with an object of JSON.
+void check_upstream(const HttpResponse& answer) {
+  const Json json = internal::parse_json(answer.body, "the answer of --immich-upstream");
+  json.expect(Json::Kind::object);
+}
+
 /// {"clip": "[0.1,...]", "imageHeight": ..., "imageWidth": ...}, with the members of `others`, an object.
 HttpResponse clip_response(const Work& work, const std::string& others) {
   const WorkItem& item = work.items.front();
@@ -69,6 +75,7 @@ void answer_with_upstream(Service& service, const std::shared_ptr<Call>& call, s
       HttpResponse answer =
           ask_upstream(upstream, entries, find_part(parts, "image"), find_part(parts, "text"),
                        {.time = std::chrono::seconds(service.options().request_seconds)});
+      if (answer.status == 200) check_upstream(answer);
       if (!work || answer.status != 200) return call->respond(std::move(answer));
       service.run(call, work,
                   [others = answer.body](const Work& done) { return clip_response(done, others); });
@@ -99,7 +106,7 @@ void answer_predict(Service& service, const std::shared_ptr<Call>& call) {
   if (!entries.clip_model) return answer_with_upstream(service, call, nullptr, json);
 
   const auto work = std::make_shared<Work>();
-  work->model = service.find_model(*entries.clip_model);
+  work->model = service.find_model(*call, *entries.clip_model);
   work->image_rules =
       service.options().immich_resizes_as_model ? ImageRules::immich_model : ImageRules::immich;
   work->text_rules = TextRules::immich;

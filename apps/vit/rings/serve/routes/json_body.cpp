@@ -19,15 +19,22 @@ constexpr const char* kBodyName = "the request";
 
 }  // namespace
 
-internal::Json read_json_body(const std::string& body, std::size_t max_bytes) {
+internal::Json read_json_body(const std::string& body, std::size_t max_bytes, std::size_t max_values) {
   if (body.empty()) throw ApiError(400, "the body is empty; a JSON object is expected", {}, "invalid_json");
   try {
-    internal::Json json = internal::parse_json(body, kBodyName, {.max_bytes = max_bytes});
+    internal::Json json =
+        internal::parse_json(body, kBodyName, {.max_bytes = max_bytes, .max_values = max_values});
     if (!json.is_object()) throw ApiError(400, "the body must be a JSON object", {}, "invalid_json");
     return json;
   } catch (const Error& error) {
     throw ApiError(400, std::string(error.message()), {}, "invalid_json");
   }
+}
+
+void check_count(std::size_t count, std::string_view name, std::size_t max_inputs) {
+  if (count > max_inputs)
+    throw ApiError(400, vit::text(count, " inputs; a request takes ", max_inputs), std::string(name),
+                   "too_many_inputs");
 }
 
 void check_members(const internal::Json& body, std::span<const std::string_view> known) {

@@ -13,8 +13,16 @@
 
 namespace vit::app {
 
-/// The object that a request's body is. Throws ApiError (400).
-internal::Json read_json_body(const std::string& body, std::size_t max_bytes);
+/// Values in the body of a request that is no array of numbers.
+inline constexpr std::size_t kMaxJsonValues = 100'000;
+
+/// The object that a request's body is, of `max_values` at most, which the parser counts as it reads. Throws
+/// ApiError (400).
+internal::Json read_json_body(const std::string& body, std::size_t max_bytes,
+                              std::size_t max_values = kMaxJsonValues);
+
+/// Throws ApiError (400) for a list of more inputs than a request may have.
+void check_count(std::size_t count, std::string_view name, std::size_t max_inputs);
 
 /// Throws ApiError (400) that names the first member that is none of these; what a client asks for is never
 /// passed over.
@@ -41,7 +49,10 @@ enum class StringMeaning { text, image };
 ///                                                   {"type": "text", "text": ...}]}]}       one image or
 ///                                                   text
 /// Throws ApiError (400) that names the place.
-std::vector<WorkItem> read_openai_inputs(const internal::Json& body, StringMeaning strings);
+std::vector<WorkItem> read_openai_inputs(const internal::Json& body, StringMeaning strings,
+                                         std::size_t max_inputs);
+/// The texts of a member that is a string or a list of them. Throws ApiError (400).
+std::vector<WorkItem> read_texts(const internal::Json& body, std::string_view name, std::size_t max_inputs);
 
 /// `candidate_labels`, each with a name of its own, and `template`, each with {}: a string or a list of
 /// strings. Nothing if there are no labels. Throws ApiError (400) that names the member.
@@ -50,7 +61,8 @@ std::optional<ClassTexts> read_class_texts(const internal::Json& body);
 /// Of Weaviate's module: {"texts": [...], "images": [BASE64, ...]}, each of which may be missing or null: the
 /// texts and then the images, added to `items`. Returns the number of texts. Throws ApiError (400) that names
 /// the place.
-std::size_t read_weaviate_inputs(const internal::Json& body, std::vector<WorkItem>& items);
+std::size_t read_weaviate_inputs(const internal::Json& body, std::vector<WorkItem>& items,
+                                 std::size_t max_inputs);
 
 /// Appends [0.1,-2.0,...]; every number reads back as it is.
 std::string json_vector(std::span<const float> values);

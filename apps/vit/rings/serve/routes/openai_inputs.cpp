@@ -146,7 +146,23 @@ std::optional<ClassTexts> read_class_texts(const Json& body) {
   return out;
 }
 
-std::vector<WorkItem> read_openai_inputs(const Json& body, StringMeaning strings) {
+std::vector<WorkItem> read_texts(const Json& body, std::string_view name, std::size_t max_inputs) {
+  const std::string param(name);
+  const std::optional<Json> value = body.find(name);
+  if (!value) throw ApiError(400, param + " is missing", param, "missing");
+  std::vector<WorkItem> out;
+  if (!value->is_array()) {
+    out.push_back(text_item(string_of(*value, param)));
+    return out;
+  }
+  if (value->size() == 0) throw ApiError(400, param + " is empty", param, "invalid_input");
+  check_count(value->size(), param, max_inputs);
+  for (std::size_t i = 0; i < value->size(); ++i)
+    out.push_back(text_item(string_of((*value)[i], vit::text(param, "[", i, "]"))));
+  return out;
+}
+
+std::vector<WorkItem> read_openai_inputs(const Json& body, StringMeaning strings, std::size_t max_inputs) {
   const Meaning meaning = meaning_of(body, strings);
   const std::optional<Json> input = body.find("input"), messages = body.find("messages");
   if (input && messages)
@@ -159,6 +175,7 @@ std::vector<WorkItem> read_openai_inputs(const Json& body, StringMeaning strings
     return one;
   }
   if (input->size() == 0) throw ApiError(400, "input is empty", "input", "invalid_input");
+  check_count(input->size(), "input", max_inputs);
   std::vector<WorkItem> out;
   for (std::size_t i = 0; i < input->size(); ++i)
     out.push_back(element_item((*input)[i], meaning, vit::text("input[", i, "]")));

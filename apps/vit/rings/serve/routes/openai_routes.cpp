@@ -5,6 +5,7 @@
 
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/rings/serve/http/base64.h"
+#include "apps/vit/rings/serve/routes/embeddings.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
@@ -16,28 +17,73 @@ namespace {
 
 using internal::Json;
 
-constexpr std::size_t kMaxDimensions = 65536, kMaxTop = 1'000'000;
+constexpr std::size_t kMaxArea = std::size_t{1} << 30, kMaxDimensions = 65536, kMaxTop = 1'000'000;
 constexpr std::size_t kTop = 5;  // as vit classify
-/// `user` is what OpenAI's clients may add for its logs.
-constexpr std::string_view kEmbeddingsMembers[]{"model",           "input",      "messages",   "modality",
-                                                "encoding_format", "dimensions", "normalized", "user"};
+constexpr const char* kLines = "application/x-ndjson";
+/// `user` is what OpenAI's clients may add for its logs. Those after it are of vLLM, Jina, Cohere and others:
+/// `task`, `input_type` and what follows them choose among prompts of language models, which these models do
+/// not have.
+constexpr std::string_view kEmbeddingsMembers[]{
+    "model",      "input",      "messages",  "modality",       "encoding_format",    "dimensions",
+    "normalized", "user",       "normalize", "embedding_type", "truncate",           "mm_processor_kwargs",
+    "task",       "input_type", "priority",  "late_chunking",  "add_special_tokens", "truncate_prompt_tokens",
+    "request_id"};
 constexpr std::string_view kClassifyMembers[]{
     "model", "input", "messages", "modality", "top_k", "candidate_labels", "template", "user"};
 
-/// How vectors are written.
-struct VectorFormat {
-  bool is_base64 = false;
-  std::size_t dimensions = 0;  // 0: all
-  bool is_normalized = false;
-};
-
 VectorFormat read_format(const Json& body, const ModelFacts& facts) {
+  VectorFormat out = read_dimensions(body, facts);
+  for (const char* const member : {"embedding_type", "encoding_format"}) {
+    const std::string encoding = find_text(body, member).value_or("float");
+    if (encoding != "float" && encoding != "base64")
+      throw ApiError(400, std::string(member) + " must be float or base64", member, "invalid_value");
+    out.is_base64 = out.is_base64 || encoding == "base64";
+  }
+  const std::optional<bool> normalized = find_flag(body, "normalized"),
+                            normalize = find_flag(body, "normalize");
+  if (normalized && normalize && *normalized != *normalize)
+    throw ApiError(400, "normalize and normalized contradict each other", "normalize", "invalid_value");
+  out.is_normalized = normalized.value_or(normalize.value_or(false));
+  return out;
+}
+
+/// Whether texts may be cut to what the model takes, as they are by default: `truncate` true, "END", or
+/// false, "NONE".
+bool read_truncation(const Json& body) {
+  const std::optional<Json> value = body.find("truncate");
+  if (!value) return true;
+  if (value->is_bool()) return value->as_bool();
+  const std::string word = find_text(body, "truncate").value_or("");
+  if (word != "END" && word != "NONE")
+    throw ApiError(400, "truncate must be true, false, END or NONE", "truncate", "invalid_value");
+  return word == "END";
+}
+
+void check_has_area(const Service& service, std::size_t model) {
+  const std::optional<Preprocessor>& preprocessor = service.options().preprocessors[model];
+  if (!preprocessor || preprocessor->config().resize != ResizeRule::area)
+    throw ApiError(400, "the images of this model have no limits of area", "mm_processor_kwargs",
+                   "invalid_value");
+}
+
+/// Limits of an image's area, as processors of transformers take them.
+AreaLimits read_area(const Json& body) {
+  AreaLimits out;
+  const std::optional<Json> options = body.find("mm_processor_kwargs");
+  if (!options) return out;
+  if (!options->is_object())
+    throw ApiError(400, "mm_processor_kwargs must be an object", "mm_processor_kwargs", "invalid_type");
+  constexpr std::string_view kKnown[]{"min_pixels", "max_pixels"};
+  check_members(*options, kKnown);
+  out.least = find_count(*options, "min_pixels", kMaxArea).value_or(0);
+  out.most = find_count(*options, "max_pixels", kMaxArea).value_or(0);
+  return out;
+}
+
+}  // namespace
+
+VectorFormat read_dimensions(const Json& body, const ModelFacts& facts) {
   VectorFormat out;
-  const std::string encoding = find_text(body, "encoding_format").value_or("float");
-  if (encoding != "float" && encoding != "base64")
-    throw ApiError(400, "encoding_format must be float or base64", "encoding_format", "invalid_value");
-  out.is_base64 = encoding == "base64";
-  out.is_normalized = find_flag(body, "normalized").value_or(false);
   if (const std::optional<std::size_t> dimensions = find_count(body, "dimensions", kMaxDimensions)) {
     const bool may_cut = *dimensions < facts.embedding_dim &&
                          std::ranges::find(facts.dimensions, *dimensions) != facts.dimensions.end();
@@ -63,6 +109,56 @@ void write_vector(JsonWriter& json, std::vector<float> values, const VectorForma
   json.value(encode_base64(bytes));
 }
 
+void check_uncut(const Work& work, const std::string& param, std::string_view option) {
+  for (std::size_t i = 0; i < work.items.size(); ++i) {
+    if (work.items[i].is_cut)
+      throw ApiError(
+          400,
+          vit::text(param, "[", i, "] is longer than the model takes; ", option, " permits that it is cut"),
+          vit::text(param, "[", i, "]"), "too_long");
+  }
+}
+
+namespace {
+
+/// A line of NDJSON for each input: what `write` makes of it, or its failure.
+template <typename Write>
+HttpResponse lines_of(const Work& work, const Write& write) {
+  HttpResponse out{.content_type = kLines};
+  for (std::size_t i = 0; i < work.items.size(); ++i) {
+    const WorkItem& item = work.items[i];
+    JsonWriter json(out.body);
+    if (item.failure.empty()) {
+      write(json, item, i);
+    } else {
+      json.begin_object().member("index", i).key("error").begin_object();
+      json.member("message", item.failure).end_object().end_object();
+    }
+    out.body += "\n";
+  }
+  return out;
+}
+
+void write_embedding(JsonWriter& json, const WorkItem& item, std::size_t index, const VectorFormat& format) {
+  json.begin_object().member("object", "embedding").member("index", index).key("embedding");
+  write_vector(json, item.values, format);
+  json.end_object();
+}
+
+/// The answer says how many texts were cut.
+void add_cut_header(const Work& work, HttpResponse& response) {
+  const auto count = std::ranges::count_if(work.items, [](const WorkItem& item) { return item.is_cut; });
+  if (count > 0) response.headers.emplace_back("X-Vit-Truncated", std::to_string(count));
+}
+
+HttpResponse embedding_lines(const Work& work, const VectorFormat& format) {
+  HttpResponse out = lines_of(work, [&](JsonWriter& json, const WorkItem& item, std::size_t i) {
+    write_embedding(json, item, i, format);
+  });
+  add_cut_header(work, out);
+  return out;
+}
+
 HttpResponse embeddings_response(const Work& work, const std::string& model, const VectorFormat& format) {
   check_items(work, "input");
   std::size_t num_tokens = 0;
@@ -70,30 +166,42 @@ HttpResponse embeddings_response(const Work& work, const std::string& model, con
   JsonWriter json(out.body);
   json.begin_object().member("object", "list").member("model", model).key("data").begin_array();
   for (std::size_t i = 0; i < work.items.size(); ++i) {
-    json.begin_object().member("object", "embedding").member("index", i).key("embedding");
-    write_vector(json, work.items[i].values, format);
-    json.end_object();
+    write_embedding(json, work.items[i], i, format);
     num_tokens += work.items[i].num_tokens;
   }
   json.end_array().key("usage").begin_object();
   json.member("prompt_tokens", num_tokens).member("total_tokens", num_tokens).end_object().end_object();
+  add_cut_header(work, out);
   return out;
 }
 
-void answer_embeddings(Service& service, const std::shared_ptr<Call>& call) {
+}  // namespace
+
+void answer_embeddings_of(Service& service, const std::shared_ptr<Call>& call, StringMeaning strings) {
   const Json body = read_json_body(call->request.body, service.options().max_body);
   check_members(body, kEmbeddingsMembers);
   const auto work = std::make_shared<Work>();
-  work->model = service.find_model(find_text(body, "model"));
+  work->model = service.find_model(*call, find_text(body, "model"));
   const ServedModel& model = service.models()[work->model];
   if (model.facts().embedding_dim == 0)
     throw ApiError(400, "this model has no vector of an image", "model", "unsupported_input");
   const VectorFormat format = read_format(body, model.facts());
-  work->items = read_openai_inputs(body, StringMeaning::text);
+  const bool may_cut = read_truncation(body), as_lines = call->request.accept == kLines;
+  work->area = read_area(body);
+  if (work->area.least + work->area.most > 0) check_has_area(service, work->model);
+  work->items = read_openai_inputs(body, strings, service.options().max_inputs);
   service.check_takes(work->model, work->items);
   call->request.body = {};
-  service.run(call, work,
-              [&model, format](const Work& done) { return embeddings_response(done, model.name(), format); });
+  service.run(call, work, [&model, format, may_cut, as_lines](const Work& done) {
+    if (!may_cut) check_uncut(done, "input", "truncate");
+    return as_lines ? embedding_lines(done, format) : embeddings_response(done, model.name(), format);
+  });
+}
+
+namespace {
+
+void answer_embeddings(Service& service, const std::shared_ptr<Call>& call) {
+  answer_embeddings_of(service, call, StringMeaning::text);
 }
 
 // ------------------------------------------------------------------------------------------------ classes
@@ -117,21 +225,42 @@ struct ClassFormat {
   std::size_t top = kTop;
 };
 
+/// Throws the failure of classes in words, which is that of every input.
+void check_classes(const Work& work) {
+  if (!work.classes || work.classifier) return;
+  const WorkItem& item = work.items.front();
+  const bool is_too_long = item.kind == ErrorKind::unsupported;
+  throw ApiError(is_too_long                  ? 413
+                 : item.kind == ErrorKind::io ? 503
+                                              : 400,
+                 item.failure, "candidate_labels", is_too_long ? "too_long" : "invalid_value");
+}
+
+void write_labels(JsonWriter& json, const WorkItem& item, std::size_t index, const ClassFormat& format) {
+  json.begin_object().member("index", index).key("labels").begin_array();
+  for (const Prediction& prediction :
+       ClassSelection(format.top).of(item.values, format.names, format.activation)) {
+    json.begin_object();
+    json.member("label", prediction.label).member("score", prediction.probability).end_object();
+  }
+  json.end_array().end_object();
+}
+
+HttpResponse class_lines(const Work& work, const ClassFormat& format) {
+  check_classes(work);
+  return lines_of(work, [&](JsonWriter& json, const WorkItem& item, std::size_t i) {
+    write_labels(json, item, i, format);
+  });
+}
+
 HttpResponse classes_response(const Work& work, const ClassFormat& format) {
+  check_classes(work);
   check_items(work, "input");
   HttpResponse out;
   JsonWriter json(out.body);
   json.begin_object().member("object", "classify").member("model", format.model).key("data").begin_array();
   for (std::size_t i = 0; i < work.items.size(); ++i) {
-    json.begin_object().member("index", i).key("labels").begin_array();
-    for (const Prediction& prediction :
-         ClassSelection(format.top).of(work.items[i].values, format.names, format.activation)) {
-      json.begin_object()
-          .member("label", prediction.label)
-          .member("score", prediction.probability)
-          .end_object();
-    }
-    json.end_array().end_object();
+    write_labels(json, work.items[i], i, format);
   }
   json.end_array().end_object();
   return out;
@@ -141,7 +270,7 @@ void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
   const Json body = read_json_body(call->request.body, service.options().max_body);
   check_members(body, kClassifyMembers);
   const auto work = std::make_shared<Work>();
-  work->model = service.find_model(find_text(body, "model"));
+  work->model = service.find_model(*call, find_text(body, "model"));
   work->wanted = Wanted::classes;
   const ServedModel& model = service.models()[work->model];
   const ModelFacts& facts = model.facts();
@@ -150,7 +279,7 @@ void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
                      .names = work->classes ? work->classes->names : facts.labels,
                      .activation = work->classes ? facts.score_kind : class_activation(facts.config),
                      .top = find_count(body, "top_k", kMaxTop).value_or(kTop)};
-  work->items = read_openai_inputs(body, StringMeaning::image);
+  work->items = read_openai_inputs(body, StringMeaning::image, service.options().max_inputs);
   for (std::size_t i = 0; i < work->items.size(); ++i) {
     if (work->items[i].is_text)
       throw ApiError(400, "classes are of images", vit::text("input[", i, "]"), "unsupported_input");
@@ -158,7 +287,9 @@ void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
   service.check_takes(work->model, work->items);
   call->request.body = {};
   service.run(call, work,
-              [format = std::move(format)](const Work& done) { return classes_response(done, format); });
+              [format = std::move(format), as_lines = call->request.accept == kLines](const Work& done) {
+                return as_lines ? class_lines(done, format) : classes_response(done, format);
+              });
 }
 
 // ------------------------------------------------------------------------------------------------- models
@@ -179,7 +310,9 @@ void answer_models(Service& service, const std::shared_ptr<Call>& call) {
   HttpResponse out;
   JsonWriter json(out.body);
   json.begin_object().member("object", "list").key("data").begin_array();
-  for (const ServedModel& model : service.models()) write_model(json, model);
+  for (const ServedModel& model : service.models()) {
+    if (!call->key || call->key->allows_model(model.name())) write_model(json, model);
+  }
   json.end_array().end_object();
   call->respond(std::move(out));
 }
@@ -210,12 +343,13 @@ void answer_model(Service& service, const std::shared_ptr<Call>& call) {
   const std::string name = without_escapes(std::string_view(call->request.path).substr(kModelPrefix.size()));
   HttpResponse out;
   JsonWriter json(out.body);
-  write_model(json, service.models()[service.find_model(name)]);
+  write_model(json, service.models()[service.find_model(*call, name)]);
   call->respond(std::move(out));
 }
 
 constexpr Route kRoutes[]{
     {"POST", "/v1/embeddings", Dialect::openai, true, true, answer_embeddings},
+    {"POST", "/embeddings", Dialect::openai, true, true, answer_embeddings},
     {"POST", "/v1/classify", Dialect::openai, true, true, answer_classify},
     {"GET", kModels, Dialect::openai, true, true, answer_models},
     {"GET", kModelPrefix, Dialect::openai, true, true, answer_model, true},

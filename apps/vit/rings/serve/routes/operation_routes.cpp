@@ -13,6 +13,9 @@ void answer_health(Service& service, const std::shared_ptr<Call>& call) {
   if (!service.is_ready())
     return call->respond(
         {.status = 503, .body = "{\"status\": \"loading\"}", .headers = {{"Retry-After", "1"}}});
+  if (!service.can_decode())
+    return call->respond(
+        {.status = 503, .body = "{\"status\": \"the processes that decode images are gone\"}"});
   HttpResponse out;
   JsonWriter json(out.body);
   json.begin_object().member("status", "ok").member("version", version()).key("models").begin_array();
@@ -26,8 +29,20 @@ void answer_metrics(Service& service, const std::shared_ptr<Call>& call) {
 }
 
 constexpr Route kRoutes[]{
-    {"GET", "/health", Dialect::openai, false, false, answer_health},
-    {"GET", "/metrics", Dialect::openai, true, false, answer_metrics},
+    {.method = "GET",
+     .path = "/health",
+     .dialect = Dialect::openai,
+     .needs_key = false,
+     .is_work = false,
+     .answer = answer_health,
+     .is_instant = true},
+    {.method = "GET",
+     .path = "/metrics",
+     .dialect = Dialect::openai,
+     .needs_key = true,
+     .is_work = false,
+     .answer = answer_metrics,
+     .is_instant = true},
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ HttpResponse look_response(const Work& work, const Preprocessor& preprocessor) {
 void answer_look(Service& service, const std::shared_ptr<Call>& call) {
   const Json body = read_json_body(call->request.body, service.options().max_body);
   const auto work = std::make_shared<Work>();
-  work->model = service.find_model(find_text(body, "model"));
+  work->model = service.find_model(*call, find_text(body, "model"));
   work->wanted = Wanted::look;
   const std::optional<std::string> image = find_text(body, kImageParam);
   if (!image) throw ApiError(400, "image is missing", kImageParam, "missing");
@@ -111,7 +111,7 @@ HttpResponse nearest_response(const Work& work, const ImageIndex& index, std::si
 void check_name(const Service& service, const Call& call) {
   const ServiceOptions& options = service.options();
   const std::string_view host = host_of_authority(call.request.host);
-  if (!options.api_key.empty() || is_own_host(host, options.names)) return;
+  if (service.has_keys() || is_own_host(host, options.names)) return;
   throw ApiError(421,
                  vit::text("this server is not known as ", host, ": start it with --allow-origin http://",
                            host, " or with a key"),
@@ -123,7 +123,7 @@ void answer_nearest(Service& service, const std::shared_ptr<Call>& call) {
   check_name(service, *call);
   const Json body = read_json_body(call->request.body, service.options().max_body);
   const auto work = std::make_shared<Work>();
-  work->model = service.find_model(find_text(body, "model"));
+  work->model = service.find_model(*call, find_text(body, "model"));
   const std::size_t top = find_count(body, "top", kMaxNearest).value_or(kNearest);
   const ImageIndex* const index = service.index_of(work->model);
   if (index == nullptr) return call->respond({.body = "{\"results\": []}"});

@@ -1,5 +1,6 @@
 #include "apps/vit/rings/serve/routes/request_log.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +13,9 @@
 
 namespace vit::app {
 namespace {
+
+constexpr std::size_t kMaxLines = 10'000;  // that wait to be written
+constexpr int kPollMilliseconds = 100, kTriesAtEnd = 10;
 
 /// 2026-01-31T12:00:00.123Z
 std::string utc_now() {
@@ -26,12 +30,6 @@ std::string utc_now() {
                 parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
                 static_cast<int>(rest));
   return out.data();
-}
-
-/// In one call: lines of several threads do not mix.
-void write_line(std::string line) {
-  line += '\n';
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
 std::string milliseconds(double seconds) {
@@ -58,21 +56,67 @@ std::string log_line(LogFormat format, const HttpRecord& record, std::string_vie
                    " ms ", record.bytes_in, " B ", record.bytes_out, " B ", record.peer, " ", record.id);
 }
 
+RequestLog::RequestLog(LogFormat format) : format_(format), thread_([this] { write_loop(); }) {}
+
+RequestLog::~RequestLog() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void RequestLog::post(std::string line) const {
+  line += '\n';
+  {
+    const std::lock_guard lock(mutex_);
+    if (lines_.size() >= kMaxLines) {
+      ++num_dropped_;
+      return;
+    }
+    lines_.push_back(std::move(line));
+  }
+  changed_.notify_all();
+}
+
+/// Writes whole lines in one call, so that those of several processes do not mix. A pipe that can be written
+/// has room for what POSIX writes as one.
+void RequestLog::write_loop() {
+  std::unique_lock lock(mutex_);
+  for (int num_tries = 0; num_tries < kTriesAtEnd;) {
+    changed_.wait(lock, [this] { return is_stopped_ || !lines_.empty(); });
+    if (lines_.empty()) return;
+    if (is_stopped_) ++num_tries;
+    lock.unlock();
+    pollfd waited{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    const bool is_ready = ::poll(&waited, 1, kPollMilliseconds) > 0;
+    lock.lock();
+    if (!is_ready) continue;
+    const std::string line = std::move(lines_.front());
+    lines_.pop_front();
+    num_tries = 0;
+    lock.unlock();
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) ++num_dropped_;
+    lock.lock();
+  }
+}
+
 void RequestLog::add(const HttpRecord& record) const {
-  if (format_ != LogFormat::none) write_line(log_line(format_, record, utc_now()));
+  if (format_ != LogFormat::none) post(log_line(format_, record, utc_now()));
 }
 
 void RequestLog::add_event(std::string_view event, std::string_view text,
                            const std::vector<std::pair<std::string, std::string>>& fields,
                            bool is_needed) const {
   if (format_ == LogFormat::none && !is_needed) return;
-  if (format_ != LogFormat::json) return write_line(vit::text("vit serve: ", printable(text)));
+  if (format_ != LogFormat::json) return post(vit::text("vit serve: ", printable(text)));
   std::string line;
   JsonWriter json(line);
   json.begin_object().member("time", utc_now()).member("event", event);
   for (const auto& [name, value] : fields) json.member(name, value);
   json.end_object();
-  write_line(line);
+  post(std::move(line));
 }
 
 }  // namespace vit::app

@@ -4,7 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "apps/vit/ground/sha256.h"
 #include "apps/vit/rings/serve/http/header_text.h"
 #include "vit/base/check.h"
 #include "vit/version.h"
@@ -30,6 +29,7 @@ void answer_failures(const Call& call, const Work& work) {
   }
 }
 
+/// `path` without a slash at its end.
 bool matches(const Route& route, std::string_view path) {
   return route.takes_rest ? path.starts_with(route.path) && path.size() > route.path.size()
                           : path == route.path;
@@ -44,15 +44,6 @@ std::string_view key_of(const HttpRequest& request) {
 }
 
 }  // namespace
-
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  // digests have one length, and which of their digits differ says nothing about the texts
-  const std::string x = sha256(std::as_bytes(std::span(a))), y = sha256(std::as_bytes(std::span(b)));
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    difference |= static_cast<unsigned>(static_cast<unsigned char>(x[i]) ^ static_cast<unsigned char>(y[i]));
-  return difference == 0;
-}
 
 void check_items(const Work& work, const std::string& param) {
   for (std::size_t i = 0; i < work.items.size(); ++i) {
@@ -72,10 +63,12 @@ Service::Service(std::span<ServedModel> models, Engine& engine, DecodePool& pool
       metrics_(metrics),
       log_(log),
       options_(std::move(options)),
+      keys_(std::make_shared<const ApiKeys>(options_.keys)),
       tasks_(options_.threads),
       slow_tasks_(options_.immich_upstream.empty() ? 0 : kUpstreamThreads) {
   for (const std::span<const Route> table :
-       {operation_routes(), openai_routes(), immich_routes(), weaviate_routes(), page_routes()})
+       {operation_routes(), openai_routes(), dialect_routes(), inference_routes(), immich_routes(),
+        weaviate_routes(), page_routes()})
     routes_.insert(routes_.end(), table.begin(), table.end());
 }
 
@@ -97,13 +90,17 @@ void Service::set_ready() {
 
 HttpHandler Service::handler() {
   return {
-      .admit = [this](const HttpRequest& request, std::size_t bytes) { return admit(request, bytes); },
+      .admit = [this](HttpRequest& request) { return admit(request); },
+      .take_bytes = [this](const HttpRequest& request,
+                           std::size_t bytes) { return take_bytes(request, bytes); },
+      .begin = [this](const HttpRequest& request) { return begin(request); },
       .handle = [this](HttpRequest request, Respond respond,
                        GoneFlag gone) { handle(std::move(request), std::move(respond), std::move(gone)); },
       .refuse =
           [this](unsigned status, const std::string& message) {
             metrics_.add_rejected(status == 413   ? "too_large"
                                   : status == 408 ? "slow_client"
+                                  : status == 429 ? "busy"
                                   : status == 503 ? "deadline"
                                                   : "malformed");
             return error_response(Dialect::openai, ApiError(status, message));
@@ -114,12 +111,14 @@ HttpHandler Service::handler() {
 // ------------------------------------------------------------------------------------------- admission
 
 const Route* Service::find_route(std::string_view method, std::string_view path) const {
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   const auto found = std::ranges::find_if(
       routes_, [&](const Route& route) { return route.method == method && matches(route, path); });
   return found == routes_.end() ? nullptr : &*found;
 }
 
 std::string Service::allowed_methods(std::string_view path) const {
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   std::string out;
   for (const Route& route : routes_) {
     if (!matches(route, path) || out.find(route.method) != std::string::npos) continue;
@@ -128,8 +127,36 @@ std::string Service::allowed_methods(std::string_view path) const {
   return out;
 }
 
-bool Service::has_key(const HttpRequest& request) const {
-  return options_.api_key.empty() || equal_in_constant_time(key_of(request), options_.api_key);
+std::shared_ptr<const ApiKeys> Service::keys() const {
+  const std::lock_guard lock(keys_mutex_);
+  return keys_;
+}
+
+void Service::set_keys(ApiKeys keys) {
+  auto given = std::make_shared<const ApiKeys>(std::move(keys));
+  const std::lock_guard lock(keys_mutex_);
+  keys_ = std::move(given);
+}
+
+bool Service::has_keys() const {
+  return !keys()->empty();
+}
+
+/// Whose turn a request is: a client is a key where there are several, else an address. What is wrong with
+/// its key.
+std::optional<ApiError> Service::set_client(HttpRequest& request, const Route* route) const {
+  request.client = request.peer;
+  const std::shared_ptr<const ApiKeys> keys = this->keys();
+  if (keys->empty()) return std::nullopt;
+  const std::shared_ptr<const ApiKey> key = keys->find(key_of(request));
+  const bool needs_key = route == nullptr || route->needs_key;
+  if (!key) {
+    if (!needs_key) return std::nullopt;
+    return ApiError(401, "a key is needed: Authorization: Bearer KEY", {}, "invalid_api_key");
+  }
+  if (keys->size() > 1) request.client = "key " + key->digest;
+  if (!needs_key || key->allows_route(request.path)) return std::nullopt;
+  return ApiError(403, "this key is not for " + request.path, {}, "forbidden");
 }
 
 HttpResponse Service::reject(const Route* route, std::string_view reason, const ApiError& error) {
@@ -137,11 +164,10 @@ HttpResponse Service::reject(const Route* route, std::string_view reason, const 
   return error_response(route == nullptr ? Dialect::openai : route->dialect, error);
 }
 
-std::optional<HttpResponse> Service::admit(const HttpRequest& request, std::size_t reserved_bytes) {
+std::optional<HttpResponse> Service::admit(HttpRequest& request) {
   const Route* const route = find_route(request.method, request.path);
-  if ((route == nullptr || route->needs_key) && !has_key(request))
-    return reject(route, "unauthorized",
-                  ApiError(401, "a key is needed: Authorization: Bearer KEY", {}, "invalid_api_key"));
+  if (const std::optional<ApiError> error = set_client(request, route))
+    return reject(route, "unauthorized", *error);
   if (route == nullptr) {
     const std::string allowed = allowed_methods(request.path);
     if (allowed.empty())
@@ -154,19 +180,47 @@ std::optional<HttpResponse> Service::admit(const HttpRequest& request, std::size
   if (!route->is_work) return std::nullopt;
   if (!is_ready())
     return reject(route, "loading", ApiError(503, "the models are being loaded", {}, "loading"));
-  if (num_requests_.load() >= options_.max_requests ||
-      (num_bytes_.load() > 0 && num_bytes_.load() + reserved_bytes > options_.max_request_bytes))
+  return std::nullopt;
+}
+
+/// What one client may hold: a quarter is left for others.
+std::size_t share_of_one(std::size_t all) {
+  return all - all / 4;
+}
+
+bool Service::take_bytes(const HttpRequest& request, std::size_t bytes) {
+  Held& held = held_[request.client];
+  const bool is_first = num_bytes_ == 0;  // a single body may have any size that --max-body allows
+  const bool fits = num_bytes_ + bytes <= options_.max_request_bytes &&
+                    held.bytes + bytes <= share_of_one(options_.max_request_bytes);
+  if (!fits && !is_first && held.bytes + bytes > options_.max_body) return false;
+  held.bytes += bytes;
+  num_bytes_ += bytes;
+  return true;
+}
+
+/// Requests count once their bodies are complete.
+std::optional<HttpResponse> Service::begin(const HttpRequest& request) {
+  const Route* const route = find_route(request.method, request.path);
+  if (!route->is_work) return std::nullopt;
+  Held& held = held_[request.client];
+  if (num_requests_.load() >= options_.max_requests || held.requests >= share_of_one(options_.max_requests))
     return reject(route, "busy", ApiError(429, "too many requests wait; try again", {}, "busy"));
   ++num_requests_;
-  num_bytes_ += reserved_bytes;
+  ++held.requests;
   return std::nullopt;
 }
 
 void Service::finished(const HttpRecord& record) {
   const Route* const route = find_route(record.method == "HEAD" ? "GET" : record.method, record.path);
-  if (record.was_admitted && route != nullptr && route->is_work) {
-    --num_requests_;
-    num_bytes_ -= record.admitted_bytes;
+  if (const auto held = held_.find(record.client); held != held_.end()) {
+    if (record.was_begun && route->is_work) {
+      --num_requests_;
+      --held->second.requests;
+    }
+    num_bytes_ -= record.taken_bytes;
+    held->second.bytes -= record.taken_bytes;
+    if (held->second.requests == 0 && held->second.bytes == 0) held_.erase(held);
   }
   if (record.status == kClientGone) metrics_.add_rejected("client_gone");
   metrics_.add_request(route == nullptr ? "other" : route->path, record.status, record.seconds);
@@ -177,7 +231,8 @@ Metrics::Gauges Service::gauges() const {
   return {.queue_depth = engine_.num_waiting(),
           .connections_in_work = num_requests_.load(),
           .worker_restarts = pool_.num_restarts(),
-          .models_loaded = engine_.num_loaded()};
+          .models_loaded = engine_.num_loaded(),
+          .lines_dropped = log_.num_dropped()};
 }
 
 // --------------------------------------------------------------------------------------------- answering
@@ -189,23 +244,36 @@ void Service::handle(HttpRequest request, Respond respond, GoneFlag gone) {
            .respond = std::move(respond),
            .gone = std::move(gone),
            .deadline = std::chrono::steady_clock::now() + std::chrono::seconds(options_.request_seconds),
-           .dialect = route->dialect});
+           .dialect = route->dialect,
+           .key = nullptr});
+  call->key = keys()->find(key_of(call->request));
+  if (route->is_instant) return answer_failures(*call, [&] { route->answer(*this, call); });
   tasks_.post([this, route, call] {
     if (!call->gone->load()) answer_failures(*call, [&] { route->answer(*this, call); });
   });
 }
 
-std::size_t Service::find_model(const std::optional<std::string>& name) const {
+std::size_t Service::find_model(const Call& call, const std::optional<std::string>& name) const {
   std::string names;
+  std::size_t num_allowed = 0, allowed = 0;
   for (std::size_t i = 0; i < models_.size(); ++i) {
-    if (name && models_[i].name() == *name) return i;
-    names += (i == 0 ? "" : ", ") + models_[i].name();
+    const bool is_allowed = !call.key || call.key->allows_model(models_[i].name());
+    if (name && models_[i].name() == *name) {
+      if (is_allowed) return i;
+      throw ApiError(403, "this key is not for the model '" + *name + "'", "model", "forbidden");
+    }
+    if (!is_allowed) continue;
+    ++num_allowed;
+    allowed = i;
+    names += (names.empty() ? "" : ", ") + models_[i].name();
   }
+  constexpr std::size_t kMostOfName = 200;  // of what a client wrote
   if (name)
-    throw ApiError(404, "there is no model '" + *name + "' here; there are: " + names, "model",
-                   "model_not_found");
-  if (models_.size() > 1) throw ApiError(400, "model: which one? There are: " + names, "model", "missing");
-  return 0;
+    throw ApiError(404, "there is no model '" + name->substr(0, kMostOfName) + "' here; there are: " + names,
+                   "model", "model_not_found");
+  if (num_allowed == 0) throw ApiError(403, "this key is for no model here", "model", "forbidden");
+  if (num_allowed > 1) throw ApiError(400, "model: which one? There are: " + names, "model", "missing");
+  return allowed;
 }
 
 void Service::check_takes(std::size_t model, std::span<const WorkItem> items) const {
@@ -221,6 +289,8 @@ void Service::check_takes(std::size_t model, std::span<const WorkItem> items) co
 
 void Service::run(const std::shared_ptr<Call>& call, std::shared_ptr<Work> work, Format format) {
   work->gone = call->gone;
+  work->client = call->request.client;
+  work->is_bulk = call->request.is_bulk;
   work->deadline = call->deadline;
   work->done = [this, call, format = std::move(format), weak = std::weak_ptr<Work>(work)](Work&) {
     const std::shared_ptr<Work> done = weak.lock();
@@ -228,9 +298,10 @@ void Service::run(const std::shared_ptr<Call>& call, std::shared_ptr<Work> work,
       if (!call->gone->load()) answer_failures(*call, [&] { call->respond(format(*done)); });
     });
   };
-  if (!engine_.submit(work)) {
-    metrics_.add_rejected("busy");
-    throw ApiError(429, "too many inputs wait; try again", {}, "busy");
+  if (const std::optional<Refusal> refusal = engine_.submit(work)) {
+    metrics_.add_rejected(refusal->is_too_long ? "too_long" : "busy");
+    throw refusal->is_too_long ? ApiError(413, refusal->why, {}, "too_long")
+                               : ApiError(429, refusal->why, {}, "busy");
   }
 }
 

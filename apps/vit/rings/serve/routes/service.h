@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +16,7 @@
 
 #include "apps/vit/rings/serve/http/http.h"
 #include "apps/vit/rings/serve/routes/api_error.h"
+#include "apps/vit/rings/serve/routes/api_keys.h"
 #include "apps/vit/rings/serve/routes/request_log.h"
 #include "apps/vit/rings/serve/work/engine.h"
 #include "apps/vit/rings/serve/work/image_index.h"
@@ -33,6 +36,7 @@ struct Call {
   GoneFlag gone;
   std::chrono::steady_clock::time_point deadline;
   Dialect dialect = Dialect::openai;
+  std::shared_ptr<const ApiKey> key{};  // null: the server asks for none
 };
 
 /// What answers a path. Works in a thread of the service; what it throws becomes the answer.
@@ -42,7 +46,9 @@ struct Route {
   bool needs_key;
   bool is_work;  // of models: counted, bounded, and refused until they are loaded
   void (*answer)(Service& service, const std::shared_ptr<Call>& call);
-  bool takes_rest = false;  // path is the beginning of those that it answers
+  bool takes_rest = false;        // path is the beginning of those that it answers
+  bool is_instant = false;        // answered in the thread of the server, whatever else is in work
+  std::string_view summary = {};  // of /openapi.json
 };
 
 // The tables of each interface.
@@ -50,6 +56,8 @@ std::span<const Route> operation_routes();
 std::span<const Route> openai_routes();
 std::span<const Route> immich_routes();
 std::span<const Route> weaviate_routes();
+std::span<const Route> dialect_routes();
+std::span<const Route> inference_routes();
 std::span<const Route> page_routes();
 
 /// The page for a browser.
@@ -60,9 +68,9 @@ extern const std::string_view kServePageStyle;
 extern const std::string_view kServePageScript;
 
 struct ServiceOptions {
-  std::string api_key;                                     // "": none is asked for
-  std::size_t max_requests = 256;                          // admitted at a time
-  std::size_t max_request_bytes = std::size_t{512} << 20;  // of their bodies
+  ApiKeys keys;                                            // empty: none is asked for
+  std::size_t max_requests = 256;                          // in work at a time
+  std::size_t max_request_bytes = std::size_t{512} << 20;  // of their bodies, as far as they have arrived
   std::size_t max_inputs = 2048;                           // of a request
   unsigned request_seconds = 60;
   std::size_t threads = 1;  // that read requests and write answers
@@ -82,6 +90,8 @@ class Service {
   HttpHandler handler();
   /// From now on work is taken: all models are loaded. Throws Error if none of them made the index.
   void set_ready();
+  /// Other keys from now on; in any thread.
+  void set_keys(ApiKeys keys);
 
   // ---------------------------------------------------------------------------------------- for the routes
 
@@ -94,25 +104,38 @@ class Service {
   bool is_ready() const noexcept { return is_ready_.load(); }
   Metrics::Gauges gauges() const;
   const Metrics& metrics() const noexcept { return metrics_; }
-  /// The index of a model by name; the only one where there is no name. Throws ApiError (404, and 400 where a
-  /// name is needed).
-  std::size_t find_model(const std::optional<std::string>& name) const;
+  std::span<const Route> routes() const noexcept { return routes_; }
+  /// The index of a model by name; the only one where there is no name. Throws ApiError: 404, 403 for one
+  /// that the key does not allow, 400 where a name is needed.
+  std::size_t find_model(const Call& call, const std::optional<std::string>& name) const;
+  /// Whether a key is asked for.
+  bool has_keys() const;
   /// Throws ApiError unless the model takes every one of these inputs.
   void check_takes(std::size_t model, std::span<const WorkItem> items) const;
   /// Computes, and answers with what `format` makes of the result. Items that failed are an ApiError unless
   /// `format` looks at them itself. Throws ApiError (429) where too much waits.
   using Format = std::function<HttpResponse(const Work& work)>;
   void run(const std::shared_ptr<Call>& call, std::shared_ptr<Work> work, Format format);
+  /// Whether images can be decoded.
+  bool can_decode() const noexcept { return pool_.is_alive(); }
   /// What waits for another server, in a thread that no other request needs.
   void post_slow(std::function<void()> task) { slow_tasks_.post(std::move(task)); }
 
  private:
-  std::optional<HttpResponse> admit(const HttpRequest& request, std::size_t reserved_bytes);
+  /// What a client has here; no client may have all.
+  struct Held {
+    std::size_t requests = 0, bytes = 0;
+  };
+
+  std::optional<HttpResponse> admit(HttpRequest& request);
+  std::optional<HttpResponse> begin(const HttpRequest& request);
+  bool take_bytes(const HttpRequest& request, std::size_t bytes);
   void handle(HttpRequest request, Respond respond, GoneFlag gone);
   void finished(const HttpRecord& record);
   const Route* find_route(std::string_view method, std::string_view path) const;
   std::string allowed_methods(std::string_view path) const;
-  bool has_key(const HttpRequest& request) const;
+  std::shared_ptr<const ApiKeys> keys() const;
+  std::optional<ApiError> set_client(HttpRequest& request, const Route* route) const;
   HttpResponse reject(const Route* route, std::string_view reason, const ApiError& error);
 
   std::span<ServedModel> models_;
@@ -122,9 +145,13 @@ class Service {
   const RequestLog& log_;
   const ServiceOptions options_;
   std::vector<Route> routes_;
-  std::size_t index_model_ = 0;  // whose vectors the index holds
+  mutable std::mutex keys_mutex_;
+  std::shared_ptr<const ApiKeys> keys_;  // guarded
+  std::size_t index_model_ = 0;          // whose vectors the index holds
   std::atomic<bool> is_ready_{false};
-  std::atomic<std::size_t> num_requests_{0}, num_bytes_{0};
+  std::atomic<std::size_t> num_requests_{0};
+  std::size_t num_bytes_ = 0;  // this and the next belong to the thread of the server
+  std::map<std::string, Held> held_;
   TaskThreads tasks_, slow_tasks_;  // last: their threads end first
 };
 
@@ -133,8 +160,5 @@ std::size_t find_index_model(std::span<const ServedModel> models, const ImageInd
 
 /// Throws the failure of the first item that failed as an ApiError whose param is `param` with its index.
 void check_items(const Work& work, const std::string& param);
-
-/// Whether two texts are the same, in a time that does not depend on where they differ.
-bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 }  // namespace vit::app

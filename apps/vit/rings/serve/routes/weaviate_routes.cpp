@@ -3,6 +3,7 @@
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
+#include "vit/outputs.h"
 
 namespace vit::app {
 namespace {
@@ -10,12 +11,18 @@ namespace {
 using internal::Json;
 
 /// The model that vectorizes: the first that takes images and texts, else the first.
-std::size_t vectorizing_model(const Service& service) {
+std::size_t vectorizing_model(const Service& service, const Call& call) {
+  const auto is_allowed = [&](std::size_t i) {
+    return !call.key || call.key->allows_model(service.models()[i].name());
+  };
   for (std::size_t i = 0; i < service.models().size(); ++i) {
     const ModelFacts& facts = service.models()[i].facts();
-    if (facts.no_texts.empty() && facts.no_images.empty()) return i;
+    if (is_allowed(i) && facts.no_texts.empty() && facts.no_images.empty()) return i;
   }
-  return 0;
+  for (std::size_t i = 0; i < service.models().size(); ++i) {
+    if (is_allowed(i)) return i;
+  }
+  throw ApiError(403, "this key is for no model here");
 }
 
 /// Throws an ApiError that names the input by its own list.
@@ -34,7 +41,9 @@ HttpResponse vectors_response(const Work& work, std::size_t num_texts) {
   std::string texts, images;
   for (const WorkItem& item : work.items) {
     std::string& list = item.is_text ? texts : images;
-    list += (list.empty() ? "" : ",") + json_vector(item.values);
+    std::vector<float> vector = item.values;  // of length one, as the module gives those of CLIP
+    normalize_vector(vector);
+    list += (list.empty() ? "" : ",") + json_vector(vector);
   }
   HttpResponse out;
   JsonWriter json(out.body);
@@ -49,8 +58,8 @@ void answer_vectorize(Service& service, const std::shared_ptr<Call>& call) {
   const Json body = read_json_body(call->request.body, service.options().max_body);
   check_members(body, kMembers);
   const auto work = std::make_shared<Work>();
-  work->model = vectorizing_model(service);
-  const std::size_t num_texts = read_weaviate_inputs(body, work->items);
+  work->model = vectorizing_model(service, *call);
+  const std::size_t num_texts = read_weaviate_inputs(body, work->items, service.options().max_inputs);
   service.check_takes(work->model, work->items);
   call->request.body = {};
   service.run(call, work, [num_texts](const Work& done) { return vectors_response(done, num_texts); });
@@ -62,7 +71,7 @@ void answer_probe(Service& service, const std::shared_ptr<Call>& call) {
 }
 
 void answer_meta(Service& service, const std::shared_ptr<Call>& call) {
-  const ServedModel& model = service.models()[vectorizing_model(service)];
+  const ServedModel& model = service.models()[vectorizing_model(service, *call)];
   const ModelFacts& facts = model.facts();
   HttpResponse out;
   JsonWriter json(out.body);

@@ -21,6 +21,7 @@ struct DecodeTask {
   std::uint64_t file_bytes = 0;
   std::uint32_t model = 0;
   ImageRules rules = ImageRules::checkpoint;
+  std::uint64_t least_area = 0, most_area = 0;  // limits in place of the model's own; 0 = those
 };
 
 /// What became of it.

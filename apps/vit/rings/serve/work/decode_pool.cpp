@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "apps/vit/rings/serve/work/decode_worker.h"
 #include "vit/base/check.h"
@@ -84,6 +86,14 @@ struct DecodePool::Parts {
   int control = -1;
   pid_t supervisor = -1;
   std::atomic<std::size_t> num_restarts{0};
+  std::atomic<bool> is_ended{false};
+  std::thread watcher;
+
+  /// Whether the supervisor has closed its end within `milliseconds`.
+  bool is_closed(int milliseconds) const {
+    pollfd waited{.fd = control, .events = POLLRDHUP, .revents = 0};
+    return ::poll(&waited, 1, milliseconds) > 0 && (waited.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+  }
 
   /// The next reply at a place; nothing at the deadline.
   std::optional<DecodeReply> receive(const SharedPlace& place, Clock::time_point deadline) const {
@@ -153,7 +163,26 @@ DecodePool::DecodePool(std::span<const std::optional<Preprocessor>> preprocessor
   for (const SharedPlace& place : parts.places) ::close(place.socket);
 }
 
+void DecodePool::watch(std::function<void()> lost) {
+  parts_->watcher = std::thread([parts = parts_.get(), lost = std::move(lost)] {
+    while (!parts->is_closed(/*milliseconds=*/3'600'000)) {
+    }
+    if (!parts->is_ended) lost();
+  });
+}
+
+bool DecodePool::is_alive() const noexcept {
+  return !parts_->is_closed(0);
+}
+
+void DecodePool::end() noexcept {
+  parts_->is_ended = true;
+  ::shutdown(parts_->control, SHUT_RDWR);
+}
+
 DecodePool::~DecodePool() {
+  end();
+  if (parts_->watcher.joinable()) parts_->watcher.join();
   ::close(parts_->control);
   for (const SharedPlace& place : parts_->places) {
     ::close(place.server_socket);
@@ -171,7 +200,7 @@ std::size_t DecodePool::num_restarts() const noexcept {
   return parts_->num_restarts.load();
 }
 
-FilePixels DecodePool::decode(std::size_t index, std::string_view file, std::uint32_t model, ImageRules rules,
+FilePixels DecodePool::decode(std::size_t index, std::string_view file, DecodeTask task,
                               Clock::time_point deadline) {
   const SharedPlace& place = parts_->places[index];
   VIT_CHECK(file.size() <= place.file_bytes, (Where{"image", ErrorKind::unsupported}), "a file of ",
@@ -182,7 +211,7 @@ FilePixels DecodePool::decode(std::size_t index, std::string_view file, std::uin
     ~Cleared() { place.clear(of_file, of_pixels); }
   } cleared{place, file.size(), place.pixel_bytes};
   std::memcpy(place.memory, file.data(), file.size());
-  DecodeTask task{.number = 0, .file_bytes = file.size(), .model = model, .rules = rules};
+  task.file_bytes = file.size();
   bool is_taken = false, is_late = false;
   const auto hand_over = [&] {
     task.number = ++parts_->numbers[index];

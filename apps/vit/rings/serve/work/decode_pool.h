@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,10 +37,17 @@ class DecodePool {
   DecodePool& operator=(const DecodePool&) = delete;
 
   std::size_t size() const noexcept;
-  /// Decodes and preprocesses in process `index`, for one thread at a time. Throws Error: what the file has
-  /// wrong, or that it ended the process twice, or was not done by the deadline.
-  FilePixels decode(std::size_t index, std::string_view file, std::uint32_t model, ImageRules rules,
-                    Clock::time_point deadline);
+  /// Decodes and preprocesses in process `index`, for one thread at a time; of `task` the model and its rules
+  /// count. Throws Error: what the file has wrong, or that it ended the process twice, or was not done by the
+  /// deadline.
+  FilePixels decode(std::size_t index, std::string_view file, DecodeTask task, Clock::time_point deadline);
+  /// `lost` is called once, in a thread of the pool, if the supervisor ends by itself: no further file is
+  /// decoded then.
+  void watch(std::function<void()> lost);
+  /// Whether the supervisor lives.
+  bool is_alive() const noexcept;
+  /// Ends all processes; what is being decoded fails.
+  void end() noexcept;
   /// Processes that were started again after one ended unasked.
   std::size_t num_restarts() const noexcept;
 

@@ -66,9 +66,14 @@ class Worker {
     DecodeReply reply{.number = task.number, .kind = DecodeReply::Kind::pixels};
     try {
       const Preprocessor& preprocessor = *preprocessors_[task.model];
-      const FilePixels found = task.rules == ImageRules::checkpoint
-                                   ? preprocessor.run_bytes(file, kFileName, memory_)
-                                   : run_by_immich_rules(preprocessor.config(), task.rules, file, memory_);
+      const bool has_limits = task.least_area != 0 || task.most_area != 0;
+      const FilePixels found =
+          has_limits
+              ? Preprocessor(with_area_limits(preprocessor.config(), {task.least_area, task.most_area}))
+                    .run_bytes(file, kFileName, memory_)
+          : task.rules == ImageRules::checkpoint
+              ? preprocessor.run_bytes(file, kFileName, memory_)
+              : run_by_immich_rules(preprocessor.config(), task.rules, file, memory_);
       const std::size_t bytes = found.pixels.num_elements() * sizeof(float);
       VIT_CHECK(bytes <= place_.pixel_bytes, (Where{"image", ErrorKind::unsupported}), "an input of ",
                 found.pixels.dim(1), " x ", found.pixels.dim(2), " pixels is more than the server takes");

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <new>
 #include <utility>
@@ -61,6 +62,7 @@ Engine::Engine(std::span<ServedModel> models, DecodePool& pool, Metrics& metrics
       batch_limit_(options.batch != 0 ? options.batch
                                       : Session::most_images_per_group({.threads = options.threads})),
       ready_(models.size()),
+      costs_(models.size()),
       worker_outputs_(pool.size()) {}
 
 Engine::~Engine() {
@@ -74,6 +76,7 @@ void Engine::stop() {
   }
   can_work_.notify_all();
   can_compute_.notify_all();
+  if (!threads_.empty()) pool_.end();  // a worker may wait for a file
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
@@ -102,29 +105,70 @@ bool Engine::load_all() {
   return failure.empty();
 }
 
-bool Engine::submit(std::shared_ptr<Work> work) {
+std::optional<Refusal> Engine::submit(std::shared_ptr<Work> work) {
   work->num_left = work->items.size();
   if (work->items.empty()) {
     work->done(*work);
-    return true;
+    return std::nullopt;
   }
   {
     const std::lock_guard lock(mutex_);
-    if (num_waiting_ > 0 && num_waiting_ + work->items.size() > options_.max_waiting) return false;
+    if (std::optional<Refusal> refusal = refusal_of(*work)) return refusal;
     num_waiting_ += work->items.size();
-    for (std::size_t i = 0; i < work->items.size(); ++i) {
-      Ref ref{.work = work, .index = i, .number = next_number_++, .pixels = {}};
-      if (work->items[i].is_text) {
-        ready_[work->model].push_back(std::move(ref));
-        ++num_ready_;
-      } else {
-        files_.push_back(std::move(ref));
-      }
-    }
+    ClientLoad& client = clients_[work->client];
+    ++client.num_requests;
+    client.num_inputs += work->items.size();
+    work->classes ? enqueue_classes(work) : enqueue_items(work);
   }
   can_work_.notify_all();
   can_compute_.notify_one();
-  return true;
+  return std::nullopt;
+}
+
+std::optional<Refusal> Engine::refusal_of(const Work& work) const {
+  const auto found = clients_.find(work.client);
+  const std::size_t waiting = found == clients_.end() ? 0 : found->second.num_inputs;
+  if (waiting > 0 && waiting + work.items.size() > options_.max_waiting)
+    return Refusal{false, text("too many inputs wait (", waiting, " of this client); try again")};
+  const Cost& cost = costs_[work.model];
+  const auto num_texts = static_cast<std::size_t>(
+      std::ranges::count_if(work.items, [](const WorkItem& item) { return item.is_text; }));
+  const std::size_t num_images = work.items.size() - num_texts;
+  const double seconds = cost.text * static_cast<double>(num_texts) + (cost.decode + cost.image) *
+                                                                          static_cast<double>(num_images) /
+                                                                          static_cast<double>(num_threads_);
+  const double left = std::chrono::duration<double>(work.deadline - Clock::now()).count();
+  constexpr double kDoubt = 0.8;  // of the estimate: what would just be done is tried
+  if (kDoubt * seconds <= left) return std::nullopt;
+  const auto fitting = static_cast<std::size_t>(static_cast<double>(work.items.size()) * left / seconds);
+  return Refusal{true, text(work.items.size(), " inputs take about ", std::ceil(seconds), " s here, and ",
+                            std::floor(left), " s are left before --timeout; about ", fitting, " would fit")};
+}
+
+/// The turn of the input at `place` among those of a request that are enqueued now. A client with several
+/// requests advances in steps of as many.
+Engine::Turn Engine::turn_of(const Work& work, std::uint64_t place) {
+  const std::uint64_t step = clients_.at(work.client).num_requests;
+  return {.is_bulk = work.is_bulk, .time = virtual_time_ + (place + 1) * step, .number = next_number_++};
+}
+
+void Engine::enqueue_items(const std::shared_ptr<Work>& work) {
+  for (std::size_t i = 0; i < work->items.size(); ++i) {
+    Ref ref{.work = work, .index = i, .turn = turn_of(*work, i), .pixels = {}};
+    WorkItem& item = work->items[i];
+    const bool is_ready = item.is_text || !item.pixels.empty();
+    ref.pixels = std::move(item.pixels);
+    Queue& queue = is_ready ? ready_[work->model] : files_;
+    queue.emplace(ref.turn, std::move(ref));
+    if (is_ready) ++num_ready_;
+  }
+}
+
+/// The classes of a request come before its images.
+void Engine::enqueue_classes(const std::shared_ptr<Work>& work) {
+  Ref ref{.work = work, .index = Ref::kClasses, .turn = turn_of(*work, 0), .pixels = {}};
+  ready_[work->model].emplace(ref.turn, std::move(ref));
+  ++num_ready_;
 }
 
 std::size_t Engine::num_waiting() const {
@@ -136,9 +180,22 @@ bool Engine::is_dropped(const Ref& ref) {
   return (ref.work->gone && ref.work->gone->load()) || Clock::now() > ref.work->deadline;
 }
 
+/// Smoothed over the last inputs.
+void Engine::add_cost(double Cost::*of, std::size_t model, double thread_seconds, std::size_t count) {
+  constexpr double kWeight = 0.2;
+  const double seconds = thread_seconds / static_cast<double>(count);
+  const std::lock_guard lock(mutex_);
+  double& cost = costs_[model].*of;
+  cost = cost == 0 ? seconds : cost + kWeight * (seconds - cost);
+}
+
+/// A failure of classes is that of all inputs.
 void Engine::set_failure(const Ref& ref, std::string text, ErrorKind kind) {
-  ref.item().failure = std::move(text);
-  ref.item().kind = kind;
+  const std::span<WorkItem> items = ref.work->items;
+  for (WorkItem& item : ref.is_classes() ? items : items.subspan(ref.index, 1)) {
+    item.failure = text;
+    item.kind = kind;
+  }
 }
 
 // ------------------------------------------------------------------------------------------- taking turns
@@ -159,10 +216,10 @@ std::size_t Engine::task_size() const {
   if (is_computing_ || num_ready_ == 0 || num_decoding_ + num_tasks_ >= num_threads_ ||
       pool_.size() < num_threads_)
     return 0;
-  const std::deque<Ref>& queue = ready_[oldest_queue()];
-  const Ref& oldest = queue.front();
+  const Queue& queue = ready_[next_queue()];
+  const Ref& oldest = queue.begin()->second;
   const ServedModel& served = models_[oldest.work->model];
-  if (oldest.item().is_text || oldest.work->classes || !served.is_loaded()) return 0;
+  if (oldest.is_classes() || oldest.item().is_text || oldest.work->classes || !served.is_loaded()) return 0;
   const std::size_t size =
       std::min(served.images_per_task(oldest.pixels.dim(1), oldest.pixels.dim(2)), batch_limit_);
   const bool more_come = !files_.empty() || num_decoding_ > 0;
@@ -190,8 +247,8 @@ void Engine::work_loop(std::size_t worker) {
       --num_tasks_;
       num_in_tasks_ -= num_images;
     } else {
-      Ref ref = std::move(files_.front());
-      files_.pop_front();
+      Ref ref = std::move(files_.extract(files_.begin()).mapped());
+      give_turn(ref.turn);
       decode(worker, std::move(ref), lock);
     }
     can_work_.notify_all();
@@ -208,10 +265,17 @@ void Engine::decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& l
     set_failure(ref, kGone, ErrorKind::io);
   } else {
     try {
-      FilePixels found = pool_.decode(worker, item.data, static_cast<std::uint32_t>(ref.work->model),
-                                      ref.work->image_rules, ref.work->deadline);
+      const Clock::time_point start = Clock::now();
+      FilePixels found = pool_.decode(worker, item.data,
+                                      {.model = static_cast<std::uint32_t>(ref.work->model),
+                                       .rules = ref.work->image_rules,
+                                       .least_area = ref.work->area.least,
+                                       .most_area = ref.work->area.most},
+                                      ref.work->deadline);
       ref.pixels = std::move(found.pixels);
       item.image_size = found.image_size;
+      add_cost(&Cost::decode, ref.work->model, std::chrono::duration<double>(Clock::now() - start).count(),
+               1);
     } catch (const Error& error) {
       set_failure(ref, std::string(error.message()), error.kind());
     } catch (const std::exception& error) {
@@ -224,7 +288,7 @@ void Engine::decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& l
   lock.lock();
   --num_decoding_;
   if (is_ready) {
-    ready_[ref.work->model].push_back(std::move(ref));
+    ready_[ref.work->model].emplace(ref.turn, std::move(ref));
     ++num_ready_;
   }
 }
@@ -232,7 +296,8 @@ void Engine::decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& l
 void Engine::compute_loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    const auto wakes = [this] { return is_stopped_ || (may_compute() && task_size() == 0); };
+    const auto reloads = [this] { return reload_done_ != nullptr && num_tasks_ == 0; };
+    const auto wakes = [&] { return is_stopped_ || reloads() || (may_compute() && task_size() == 0); };
     if (options_.idle_unload_seconds == 0 || num_loaded_.load() == 0) {
       can_compute_.wait(lock, wakes);
     } else if (!can_compute_.wait_for(lock, std::chrono::seconds(options_.idle_unload_seconds), wakes)) {
@@ -240,14 +305,42 @@ void Engine::compute_loop() {
       continue;
     }
     if (is_stopped_) return;
-    std::vector<Ref> batch = take_batch();
     is_computing_ = true;
-    lock.unlock();
-    compute_batch(std::move(batch));
+    if (reloads()) {
+      const std::function<void(const std::string&)> done = std::exchange(reload_done_, nullptr);
+      lock.unlock();
+      reload_all(done);
+    } else {
+      std::vector<Ref> batch = take_batch();
+      lock.unlock();
+      compute_batch(std::move(batch));
+    }
     lock.lock();
     is_computing_ = false;
     can_work_.notify_all();
   }
+}
+
+void Engine::reload(std::function<void(const std::string&)> done) {
+  {
+    const std::lock_guard lock(mutex_);
+    reload_done_ = std::move(done);
+  }
+  can_compute_.notify_one();
+}
+
+void Engine::reload_all(const std::function<void(const std::string&)>& done) {
+  std::size_t num_loaded = 0;
+  for (ServedModel& model : models_) {
+    try {
+      model.reload();
+    } catch (const std::exception& error) {
+      done(text("the model '", model.name(), "' stays as it was: ", error.what()));
+    }
+    if (model.is_loaded()) ++num_loaded;
+  }
+  num_loaded_ = num_loaded;
+  done("models and keys are read again");
 }
 
 void Engine::unload_idle() {
@@ -258,50 +351,51 @@ void Engine::unload_idle() {
   ::malloc_trim(0);
 }
 
-/// Of the queues that are not empty, the one whose first input waited longest.
-std::size_t Engine::oldest_queue() const {
-  std::size_t oldest = ready_.size();
+/// Of the queues that are not empty, the one whose turn is next.
+std::size_t Engine::next_queue() const {
+  std::size_t next = ready_.size();
   for (std::size_t i = 0; i < ready_.size(); ++i) {
     if (ready_[i].empty()) continue;
-    if (oldest == ready_.size() || ready_[i].front().number < ready_[oldest].front().number) oldest = i;
+    if (next == ready_.size() || ready_[i].begin()->first < ready_[next].begin()->first) next = i;
   }
-  return oldest;
+  return next;
 }
 
-/// What waited longest, and what can be computed together with it.
+/// Whose turn is next, and what can be computed together with it.
 std::vector<Engine::Ref> Engine::take_batch() {
-  std::deque<Ref>& queue = ready_[oldest_queue()];
-  const Work& first = *queue.front().work;
-  const bool is_text = queue.front().item().is_text;
-  const std::size_t limit = is_text ? std::max(kTextsAtOnce, batch_limit_) : batch_limit_;
+  Queue& queue = ready_[next_queue()];
+  const Ref& next = queue.begin()->second;
+  const std::shared_ptr<Work> first = next.work;
+  const bool is_classes = next.is_classes(), is_text = !is_classes && next.item().is_text;
+  const std::size_t limit = is_classes ? 1 : is_text ? std::max(kTextsAtOnce, batch_limit_) : batch_limit_;
   std::vector<Ref> batch;
-  std::deque<Ref> left;
-  for (Ref& ref : queue) {
-    const bool fits = batch.size() < limit && ref.item().is_text == is_text &&
-                      ref.work->wanted == first.wanted && ref.work->classes == first.classes;
+  for (auto at = queue.begin(); at != queue.end() && batch.size() < limit;) {
+    const Ref& ref = at->second;
+    const bool fits = ref.is_classes() == is_classes &&
+                      (is_classes || (ref.item().is_text == is_text && ref.work->wanted == first->wanted &&
+                                      ref.work->classes == first->classes));
     if (fits) {
-      batch.push_back(std::move(ref));
+      give_turn(ref.turn);
+      batch.push_back(std::move(at->second));
+      at = queue.erase(at);
     } else {
-      left.push_back(std::move(ref));
+      ++at;
     }
   }
   num_ready_ -= batch.size();
-  queue = std::move(left);
   return batch;
 }
 
-/// The image that waited longest, and up to `size` in all that follow it and are like it.
+/// The image whose turn is next, and up to `size` in all that follow it and are like it.
 std::vector<Engine::Ref> Engine::take_task(std::size_t size) {
-  std::deque<Ref>& queue = ready_[oldest_queue()];
+  Queue& queue = ready_[next_queue()];
   std::vector<Ref> task;
   const auto is_like_first = [&](const Ref& ref) {
-    return !ref.item().is_text && !ref.work->classes && ref.work->wanted == task.front().work->wanted &&
-           ref.pixels.shape() == task.front().pixels.shape();
+    return !ref.is_classes() && !ref.item().is_text && !ref.work->classes &&
+           ref.work->wanted == task.front().work->wanted && ref.pixels.shape() == task.front().pixels.shape();
   };
-  while (!queue.empty() && task.size() < size && (task.empty() || is_like_first(queue.front()))) {
-    task.push_back(std::move(queue.front()));
-    queue.pop_front();
-  }
+  while (!queue.empty() && task.size() < size && (task.empty() || is_like_first(queue.begin()->second)))
+    task.push_back(std::move(queue.extract(queue.begin()).mapped()));
   num_ready_ -= task.size();
   return task;
 }
@@ -327,25 +421,69 @@ void Engine::compute_guarded(std::span<Ref> refs, BatchOutputs& outputs, const C
 std::span<Engine::Ref> Engine::drop_gone(std::span<Ref> batch) {
   const auto alive =
       std::partition(batch.begin(), batch.end(), [](const Ref& ref) { return !is_dropped(ref); });
-  for (const Ref& ref : std::span(alive, batch.end())) set_failure(ref, kGone, ErrorKind::io);
+  for (const Ref& ref : std::span(alive, batch.end())) {
+    if (!ref.is_classes()) set_failure(ref, kGone, ErrorKind::io);
+  }
   return {batch.begin(), alive};
 }
 
 void Engine::compute_batch(std::vector<Ref> batch) {
   const std::span<Ref> refs = drop_gone(batch);
+  const bool are_classes = batch.front().is_classes();
   compute_guarded(refs, outputs_, [&] {
-    ServedModel& served = models_[refs.front().work->model];
+    const std::size_t index = refs.front().work->model;
+    ServedModel& served = models_[index];
     const bool is_reloaded = !served.is_loaded();
     LoadedModel& model = served.load();
     if (is_reloaded) ++num_loaded_;
+    if (are_classes) return compute_classes(model, *refs.front().work);
     metrics_.add_batch(refs.size());
-    if (refs.front().item().is_text) {
-      compute_texts(model, refs);
-    } else {
-      compute_images(model, {&model.session(), &outputs_}, refs);
-    }
+    const Clock::time_point start = Clock::now();
+    const bool are_texts = refs.front().item().is_text;
+    are_texts ? compute_texts(model, refs) : compute_images(model, {&model.session(), &outputs_}, refs);
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    are_texts ? add_cost(&Cost::text, index, seconds, refs.size())
+              : add_cost(&Cost::image, index, seconds * static_cast<double>(num_threads_), refs.size());
   });
-  finish(batch);
+  are_classes ? finish_classes(batch.front()) : finish(batch);
+}
+
+/// A part of the classes of a request: they may be many, and others have turns between the parts.
+void Engine::compute_classes(LoadedModel& model, Work& work) {
+  const Clock::time_point start = Clock::now();
+  const std::size_t before = work.class_progress.num_texts;
+  work.classifier = model.encode_classes(*work.classes, work.class_progress, kTextsAtOnce);
+  const std::size_t num_texts = work.class_progress.num_texts - before;
+  if (num_texts == 0) return;
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  add_cost(&Cost::text, work.model, seconds, num_texts);
+  if (work.classifier) return;
+  const std::size_t all = work.classes->names.size() * work.classes->templates.size();
+  const double left = std::chrono::duration<double>(work.deadline - Clock::now()).count();
+  const double per_text = seconds / static_cast<double>(num_texts);
+  const double needed = per_text * static_cast<double>(all - work.class_progress.num_texts);
+  VIT_CHECK(needed <= left, (Where{"classes", ErrorKind::unsupported}),
+            "candidate_labels times templates are ", all, " texts, which take about ",
+            std::ceil(per_text * static_cast<double>(all)), " s here, more than --timeout allows; about ",
+            static_cast<std::size_t>(left / per_text) + work.class_progress.num_texts, " would fit");
+}
+
+/// After a part of the classes: another turn for the next one, or turns for the images.
+void Engine::finish_classes(const Ref& ref) {
+  const std::shared_ptr<Work>& work = ref.work;
+  if (work->items.front().failure.empty() && !is_dropped(ref)) {
+    {
+      const std::lock_guard lock(mutex_);
+      work->classifier ? enqueue_items(work) : enqueue_classes(work);
+    }
+    return can_work_.notify_all();
+  }
+  std::vector<Ref> all(work->items.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = {.work = work, .index = i, .turn = ref.turn, .pixels = {}};
+    if (work->items[i].failure.empty()) set_failure(all[i], kGone, ErrorKind::io);
+  }
+  finish(all);
 }
 
 void Engine::compute_task(std::size_t worker, std::vector<Ref> task) {
@@ -354,7 +492,10 @@ void Engine::compute_task(std::size_t worker, std::vector<Ref> task) {
   compute_guarded(refs, outputs, [&] {
     LoadedModel& model = models_[refs.front().work->model].loaded();
     metrics_.add_batch(refs.size());
+    const Clock::time_point start = Clock::now();
     compute_images(model, {&model.session_of(worker), &outputs}, refs);
+    add_cost(&Cost::image, refs.front().work->model,
+             std::chrono::duration<double>(Clock::now() - start).count(), refs.size());
   });
   finish(task);
 }
@@ -399,9 +540,8 @@ void Engine::take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outp
     return;
   }
   if (work.classes) {
-    const Classifier classifier = model.classifier(*work.classes);
-    item.values.resize(classifier.size());
-    classifier.values(outputs, item.values);
+    item.values.resize(work.classifier->size());
+    work.classifier->values(outputs, item.values);
   } else {
     const std::span<const float> found =
         outputs[work.wanted == Wanted::classes ? Output::logits : default_output(config)].flat();
@@ -425,6 +565,7 @@ void Engine::compute_texts(LoadedModel& model, std::span<Ref> batch) {
   for (std::size_t i = 0; i < taken.size(); ++i) {
     WorkItem& item = taken[i]->item();
     item.num_tokens = rows[i].count;
+    item.is_cut = rows[i].cut;
     item.values.assign(vectors.view().row(i), vectors.view().row(i) + vectors.dim(1));
     if (!are_finite(item.values)) set_failure(*taken[i], kNotFinite, ErrorKind::format);
   }
@@ -437,7 +578,11 @@ void Engine::finish(std::span<Ref> refs) {
     const std::lock_guard lock(mutex_);
     num_waiting_ -= refs.size();
     for (Ref& ref : refs) {
-      if (--ref.work->num_left == 0) done.push_back(ref.work);
+      const auto client = clients_.find(ref.work->client);
+      --client->second.num_inputs;
+      if (--ref.work->num_left > 0) continue;
+      done.push_back(ref.work);
+      if (--client->second.num_requests == 0) clients_.erase(client);
     }
   }
   for (const std::shared_ptr<Work>& work : done) work->done(*work);

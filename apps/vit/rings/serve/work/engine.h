@@ -4,20 +4,26 @@
 //   submit() -> files waiting -> decoded by workers -> ready, a queue for each model -> computed -> done
 //            -> texts ------------------------------------^
 //
+// Requests take turns: an input's turn comes after as many inputs of each other request as are in front of it
+// in its own, and a client with several requests has one turn for all of them; bulk requests come after all
+// others. Classes in words are encoded in parts, each of which is a turn.
+//
 // Few inputs are computed by all threads together once everything that waits is decoded, so that a single
 // request is answered soonest. Where enough images wait to keep all threads busy, each worker decodes and
 // computes images of its own, and none of them waits for another one.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,7 +53,9 @@ struct WorkItem {
   GridSize grid;                          // of look
   ImageSize image_size;
   std::size_t num_tokens = 0;
-  std::string failure;  // "" where there is none
+  bool is_cut = false;   // a text that is longer than the model takes
+  Tensor<float> pixels;  // of an image that is preprocessed already: nothing is decoded
+  std::string failure;   // "" where there is none
   ErrorKind kind = ErrorKind::io;
 };
 
@@ -57,20 +65,32 @@ struct Work {
   std::vector<WorkItem> items;
   Wanted wanted = Wanted::embedding;
   ImageRules image_rules = ImageRules::checkpoint;
+  AreaLimits area{};  // of images; 0 = the model's own
   TextRules text_rules = TextRules::checkpoint;
   std::optional<ClassTexts> classes;
+  std::string client;    // whose turn it is
+  bool is_bulk = false;  // after all that is not
   GoneFlag gone;
   std::chrono::steady_clock::time_point deadline;
   /// Called once all items are done or failed, in a thread of the engine, which it must not hold up.
   std::function<void(Work&)> done;
 
-  std::size_t num_left = 0;  // for the engine
+  // For the engine.
+  std::size_t num_left = 0;
+  ClassProgress class_progress;
+  std::optional<Classifier> classifier;  // of `classes`
+};
+
+/// Why a request is not taken.
+struct Refusal {
+  bool is_too_long = false;  // it cannot be done before its deadline; otherwise too much waits
+  std::string why;
 };
 
 struct EngineOptions {
   int threads = 0;                   // 0 = all cores
   std::size_t batch = 0;             // inputs computed together; 0 = chosen
-  std::size_t max_waiting = 1024;    // inputs
+  std::size_t max_waiting = 1024;    // inputs of a client
   unsigned idle_unload_seconds = 0;  // 0 = never
 };
 
@@ -84,23 +104,45 @@ class Engine {
 
   /// Loads all models in the thread that computes, and then calls `loaded` there, with what went wrong or "".
   void start(std::function<void(const std::string& failure)> loaded);
-  /// False where too many inputs wait; nothing happens then. A request of more inputs than may wait is taken
-  /// while nothing else waits.
-  bool submit(std::shared_ptr<Work> work);
-  /// Ends after what is being computed; what waits is not handed back.
+  /// Nothing if the work is taken. A request of more inputs than may wait is taken while its client has
+  /// nothing else.
+  std::optional<Refusal> submit(std::shared_ptr<Work> work);
+  /// Reads the files of all models again, between two batches; `done` is called with what happened, in the
+  /// thread that computes.
+  void reload(std::function<void(const std::string& text)> done);
+  /// Ends after what is being computed; what is decoded or waits is not handed back.
   void stop();
   std::size_t num_waiting() const;
   std::size_t num_loaded() const { return num_loaded_.load(); }
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// Order of inputs: bulk ones last, then by virtual time, which grows with the turns that were given.
+  struct Turn {
+    bool is_bulk = false;
+    std::uint64_t time = 0, number = 0;  // number: in the order of arrival
+    auto operator<=>(const Turn&) const = default;
+  };
+  /// An input of a request, or the classes of it.
   struct Ref {
+    static constexpr std::size_t kClasses = static_cast<std::size_t>(-1);
+
     std::shared_ptr<Work> work;
     std::size_t index = 0;
-    std::uint64_t number = 0;  // in the order of arrival
-    Tensor<float> pixels;      // of an image that is decoded
+    Turn turn;
+    Tensor<float> pixels;  // of an image that is decoded
 
+    bool is_classes() const { return index == kClasses; }
     WorkItem& item() const { return work->items[index]; }
+  };
+  using Queue = std::map<Turn, Ref>;
+  /// A client that has requests here.
+  struct ClientLoad {
+    std::size_t num_requests = 0, num_inputs = 0;
+  };
+  /// Seconds of one thread for an input of a model, measured; 0 = not yet.
+  struct Cost {
+    double decode = 0, image = 0, text = 0;
   };
 
   /// What images are computed with.
@@ -115,18 +157,27 @@ class Engine {
   bool may_decode() const;
   bool may_compute() const;
   std::size_t task_size() const;
-  std::size_t oldest_queue() const;
+  std::size_t next_queue() const;
+  std::optional<Refusal> refusal_of(const Work& work) const;
+  void enqueue_items(const std::shared_ptr<Work>& work);
+  void enqueue_classes(const std::shared_ptr<Work>& work);
+  Turn turn_of(const Work& work, std::uint64_t place);
+  void give_turn(const Turn& turn) { virtual_time_ = std::max(virtual_time_, turn.time); }
+  void add_cost(double Cost::*of, std::size_t model, double thread_seconds, std::size_t count);
   std::vector<Ref> take_batch();
   std::vector<Ref> take_task(std::size_t size);
   void decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& lock);
   void compute_task(std::size_t worker, std::vector<Ref> task);
   void compute_batch(std::vector<Ref> batch);
+  void compute_classes(LoadedModel& model, Work& work);
+  void finish_classes(const Ref& ref);
   std::span<Ref> drop_gone(std::span<Ref> batch);
   void compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch);
   void compute_texts(LoadedModel& model, std::span<Ref> batch);
   void take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outputs);
   void finish(std::span<Ref> refs);
   void unload_idle();
+  void reload_all(const std::function<void(const std::string&)>& done);
   static bool is_dropped(const Ref& ref);
   static void set_failure(const Ref& ref, std::string text, ErrorKind kind);
   template <typename Compute>
@@ -141,12 +192,15 @@ class Engine {
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable can_work_, can_compute_;
-  std::deque<Ref> files_;
-  std::vector<std::deque<Ref>> ready_;  // of each model
+  Queue files_;
+  std::vector<Queue> ready_;  // of each model
+  std::map<std::string, ClientLoad> clients_;
+  std::vector<Cost> costs_;  // of each model
   std::size_t num_ready_ = 0, num_decoding_ = 0, num_waiting_ = 0;
   std::size_t num_tasks_ = 0, num_in_tasks_ = 0;  // that workers compute, and their images
-  std::uint64_t next_number_ = 0;
-  bool is_computing_ = false, is_stopped_ = false;  // all threads together
+  std::uint64_t next_number_ = 0, virtual_time_ = 0;
+  bool is_computing_ = false, is_stopped_ = false;       // all threads together
+  std::function<void(const std::string&)> reload_done_;  // null: no reload is wanted
 
   std::atomic<std::size_t> num_loaded_{0};
   BatchOutputs outputs_;                      // of all threads together

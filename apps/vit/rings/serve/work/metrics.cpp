@@ -1,7 +1,13 @@
 #include "apps/vit/rings/serve/work/metrics.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 
 #include "vit/base/check.h"
 
@@ -67,6 +73,31 @@ void Metrics::add_batch(std::size_t size) {
   batches_.add(static_cast<double>(size));
 }
 
+namespace {
+
+/// What Prometheus' client libraries say of their process.
+void append_process(std::string& out) {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  append_head(out, "process_cpu_seconds_total", "counter",
+              "Processor time of the server, decoders excluded.");
+  out += vit::text("process_cpu_seconds_total ", seconds(usage.ru_utime) + seconds(usage.ru_stime), "\n");
+  std::size_t pages = 0, num_files = 0;
+  std::ifstream("/proc/self/statm") >> pages >> pages;  // the second is the resident set
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
+       at.increment(error))
+    ++num_files;
+  append_value(out, "process_resident_memory_bytes", "gauge", "Memory of the server, decoders excluded.",
+               pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+  append_value(out, "process_open_fds", "gauge", "Open descriptors.", num_files);
+}
+
+}  // namespace
+
 std::string Metrics::text(const Gauges& gauges, std::string_view version) const {
   std::string out;
   {
@@ -91,6 +122,9 @@ std::string Metrics::text(const Gauges& gauges, std::string_view version) const 
   append_value(out, "vit_decoder_restarts_total", "counter", "Decoding processes that were started again.",
                gauges.worker_restarts);
   append_value(out, "vit_models_loaded", "gauge", "Models in memory.", gauges.models_loaded);
+  append_value(out, "vit_log_lines_dropped_total", "counter", "Lines of the log that nothing read in time.",
+               gauges.lines_dropped);
+  append_process(out);
   append_head(out, "vit_build_info", "gauge", "The release that serves.");
   out += vit::text("vit_build_info{version=\"", version, "\"} 1\n");
   return out;

@@ -43,6 +43,7 @@ class Metrics {
   /// Asked when the text is written.
   struct Gauges {
     std::size_t queue_depth = 0, connections_in_work = 0, worker_restarts = 0, models_loaded = 0;
+    std::size_t lines_dropped = 0;
   };
   std::string text(const Gauges& gauges, std::string_view version) const;
 

@@ -14,6 +14,7 @@
 #include "vit/io/json.h"
 #include "vit/text/clean.h"
 #include "vit/text/unicode.h"
+#include "vit/zero_shot.h"
 
 namespace vit::app {
 namespace {
@@ -119,14 +120,34 @@ TokenRow LoadedModel::tokens(const std::string& text, TextRules rules) {
   return immich_tokenizer_->encode(cleaned, tower.config().context_length);
 }
 
-Classifier LoadedModel::classifier(const ClassTexts& texts) {
+std::optional<Classifier> LoadedModel::encode_classes(const ClassTexts& texts, ClassProgress& progress,
+                                                      std::size_t max_texts) {
   const auto same = [&](const auto& kept) { return kept.first == texts; };
   const auto found = std::ranges::find_if(classifiers_, same);
   if (found != classifiers_.end()) {
     std::rotate(classifiers_.begin(), found, found + 1);
     return classifiers_.front().second;
   }
-  Classifier made = Classifier::of_texts(towers_.image, *encoder_, texts.names, texts.templates);
+  const std::size_t num_templates = texts.templates.size(), first = progress.num_labels;
+  const std::size_t count =
+      std::min(std::max<std::size_t>(max_texts / num_templates, 1), texts.names.size() - first);
+  const auto begin = texts.names.begin() + static_cast<std::ptrdiff_t>(first);
+  const ClassVectors part =
+      vit::encode_classes(*encoder_, {begin, begin + static_cast<std::ptrdiff_t>(count)}, texts.templates);
+  progress.num_labels += count;
+  progress.num_texts += count * num_templates;
+  const std::span<const float> numbers = part.vectors.flat();
+  progress.vectors.insert(progress.vectors.end(), numbers.begin(), numbers.end());
+  if (progress.num_labels < texts.names.size()) return std::nullopt;
+
+  const std::optional<TextScore>& score = towers_.text->config().score;
+  VIT_CHECK(
+      score, (Where{"classes", ErrorKind::unsupported}),
+      "the model has only a text tower, without the scale for comparing its vectors with those of images");
+  ClassVectors all{.names = texts.names,
+                   .vectors = Tensor<float>(Shape{texts.names.size(), part.vectors.dim(1)})};
+  std::ranges::copy(progress.vectors, all.vectors.data());
+  Classifier made = Classifier::of_texts(towers_.image, std::move(all), *score);
   classifiers_.emplace_front(texts, made);
   if (classifiers_.size() > kKeptClassifiers) classifiers_.pop_back();
   return made;
@@ -135,8 +156,8 @@ Classifier LoadedModel::classifier(const ClassTexts& texts) {
 LoadedModel& ServedModel::load() {
   if (!loaded_) {
     auto loaded = std::make_unique<LoadedModel>(common_);
-    if (!facts_) facts_ = loaded->facts();
-    const std::string& before = facts_->run.fingerprint;
+    if (facts_->all.empty()) facts_->add(loaded->facts());
+    const std::string& before = facts().run.fingerprint;
     const std::string now = loaded->session().model().report().fingerprint;
     VIT_CHECK(now == before, (Where{"serve", ErrorKind::io}), "the model '", name_,
               "' is another one than when the server started (fingerprint ", now, " instead of ", before,
@@ -144,6 +165,16 @@ LoadedModel& ServedModel::load() {
     loaded_ = std::move(loaded);
   }
   return *loaded_;
+}
+
+void ServedModel::reload() {
+  auto loaded = std::make_unique<LoadedModel>(common_);
+  ModelFacts facts = loaded->facts();
+  VIT_CHECK(facts.run.settings == this->facts().run.settings, (Where{"serve", ErrorKind::mismatch}),
+            "its configuration or its preprocessing is another one than when the server started: start the "
+            "server again");
+  facts_->add(std::move(facts));
+  loaded_ = std::move(loaded);
 }
 
 std::size_t ServedModel::images_per_task(std::size_t height, std::size_t width) const noexcept {

@@ -1,6 +1,7 @@
 // A model under a name, loaded when it is needed and given back when it was idle for long.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -40,6 +41,12 @@ struct ClassTexts {
   bool operator==(const ClassTexts&) const = default;
 };
 
+/// How far the classes of a request are encoded.
+struct ClassProgress {
+  std::size_t num_labels = 0, num_texts = 0;
+  std::vector<float> vectors{};  // (num_labels, E)
+};
+
 /// Texts of immich's clients are cut into tokens as its service does it.
 enum class TextRules { checkpoint, immich };
 
@@ -56,8 +63,10 @@ class LoadedModel {
   /// Vectors of texts (n, E), of rows that tokens() made.
   Tensor<float> encode(std::span<const TokenRow> rows) { return encoder_->encode_ids(rows); }
   TokenRow tokens(const std::string& text, TextRules rules);
-  /// Kept for the next request with the same classes.
-  Classifier classifier(const ClassTexts& texts);
+  /// Encodes up to `max_texts` further texts of these classes, or those of one label if they are more; the
+  /// classifier once all are there. It is kept for the next request with the same classes.
+  std::optional<Classifier> encode_classes(const ClassTexts& texts, ClassProgress& progress,
+                                           std::size_t max_texts);
 
  private:
   LoadedModel(const CommonOptions& common, ImageAndText towers, std::string no_texts);
@@ -78,8 +87,8 @@ class ServedModel {
 
   const std::string& name() const noexcept { return name_; }
   const CommonOptions& common() const noexcept { return common_; }
-  /// From the first load() on; in any thread.
-  const ModelFacts& facts() const { return *facts_; }
+  /// From the first load() on; in any thread. Stays valid, though a reload makes others current.
+  const ModelFacts& facts() const { return *facts_->current.load(); }
 
   /// The model in memory. Throws Error as loading does. This and those below are for the thread that
   /// computes.
@@ -90,12 +99,21 @@ class ServedModel {
   /// model.
   std::size_t images_per_task(std::size_t height, std::size_t width) const noexcept;
   void unload() { loaded_.reset(); }
+  /// Reads the files again. Throws Error, and keeps what it has, if they cannot be loaded or preprocess
+  /// differently: the processes that decode have the rules of the start.
+  void reload();
 
  private:
   const std::string name_;
   const CommonOptions common_;
+  struct Facts {
+    std::deque<ModelFacts> all;
+    std::atomic<const ModelFacts*> current{nullptr};
+    void add(ModelFacts facts) { current = &all.emplace_back(std::move(facts)); }
+  };
+
   std::unique_ptr<LoadedModel> loaded_;
-  std::optional<ModelFacts> facts_;
+  std::unique_ptr<Facts> facts_ = std::make_unique<Facts>();
 };
 
 /// NAME and PATH of --model [NAME=]PATH; the name of a path without one is that of the folder or file, or of
