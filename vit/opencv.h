@@ -71,6 +71,18 @@ inline ImageView view(const cv::Mat& mat) {
 }
 ImageView view(const cv::Mat&& mat) = delete;
 
+/// view(mat) of a matrix whose channels are in another order, as after cv::cvtColor(..., cv::COLOR_BGR2RGB):
+/// rgb or bgr for three channels, rgba or bgra for four. Throws Error for another number of channels, too.
+inline ImageView view(const cv::Mat& mat, PixelFormat format) {
+  const ImageView own = view(mat);
+  if (bytes_per_pixel(format) != static_cast<std::size_t>(mat.channels())) {
+    throw Error("view", "a format of " + std::to_string(bytes_per_pixel(format)) +
+                            " channels for a matrix of " + std::to_string(mat.channels()));
+  }
+  return {mat.data, own.height(), own.width(), {.format = format, .row_stride = mat.step[0]}};
+}
+ImageView view(const cv::Mat&& mat, PixelFormat format) = delete;
+
 /// Copies a matrix of one channel (gray), three (B, G, R) or four (B, G, R, alpha) to RGB. Depth 8U is used
 /// as it is, for 16U the upper byte; 32F between 0 and 1 is multiplied by 255, rounded half to even and
 /// clipped (NaN becomes 0). Any row stride. Throws Error for other types, and for matrices that are empty or

@@ -77,12 +77,13 @@ class VIT_API Session {
   /// Throws Error (argument) for a null model, and for a number of threads or an input size out of range.
   explicit Session(std::shared_ptr<const Model> model, SessionOptions options = {});
   ~Session();
+  /// What is moved from throws Error (argument) when it is used.
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
-  const Model& model() const noexcept { return *model_; }  // lives as long as the session
+  const Model& model() const;  // lives as long as the session
   const std::shared_ptr<const Model>& shared_model() const noexcept { return model_; }  // as model()
-  const SessionOptions& options() const noexcept;                                       // as given
+  const SessionOptions& options() const;                                                // as given
   /// Throws Error if no file of the checkpoint defines the preprocessing.
   const Preprocessor& preprocessor() const;
 
@@ -98,7 +99,7 @@ class VIT_API Session {
   void run(std::span<const ImageView> images, const Request& request, BatchOutputs& outputs);
   BatchOutputs run(std::span<const ImageView> images, const Request& request);  // into new outputs
   /// Runs preprocessed pixels, normalized planes (3, H, W) of any sizes; of clips, or images in tiles, (3 n,
-  /// H, W), image by image (Model::steps_for).
+  /// H, W), image by image (Model::steps_for). Throws Error (argument) for pixels that are not finite.
   void run_pixels(std::span<const TensorView<const float>> pixels, const Request& request,
                   BatchOutputs& outputs);
   BatchOutputs run_pixels(std::span<const TensorView<const float>> pixels,
@@ -106,10 +107,10 @@ class VIT_API Session {
 
   /// The size at which preprocessed pixels are computed: their own, or with the input size `native` their
   /// edges floored to whole patches, dropping pixels on the right and below.
-  ImageSize computed_size(ImageSize pixels) const noexcept;
+  ImageSize computed_size(ImageSize pixels) const;
 
   /// One forward pass over preprocessed pixels (B, K, H, W). Throws Error, as run() does, for a size or an
-  /// output that the model does not support.
+  /// output that the model does not support, and for pixels that are not finite.
   void forward(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// One forward pass whose stages are timed.
   StageTimes measure(TensorView<const float> pixels, const Request& request, Outputs& outputs);
@@ -118,10 +119,13 @@ class VIT_API Session {
   /// PassPlan::images_per_group of the smallest images, for sessions with these threads and this batch.
   static std::size_t most_images_per_group(const SessionOptions& options);
   /// Bytes of working memory.
-  std::size_t workspace_bytes() const noexcept;
+  std::size_t workspace_bytes() const;
 
  private:
   struct State;
+  State& state() const;
+  /// forward() of pixels that are known to be finite.
+  void compute(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// Passes report their progress to `watch`; null = none.
   void watch_passes(internal::PassWatch* watch) noexcept;
   template <typename Fill>

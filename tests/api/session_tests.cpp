@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -88,6 +89,56 @@ TEST_CASE("session: stages are timed for one pass") {
   CHECK(*std::ranges::min_element(times.seconds) >= 0);
   CHECK(*std::ranges::max_element(times.seconds) > 0);
   CHECK(outputs[0].logits().size() == config.head.num_classes);
+}
+
+TEST_CASE("session: pixels that are not finite are an Error, not numbers") {
+  Session session(Model::load(test::data_path("golden/models/rope-axial")), {.threads = 1});
+  const ModelConfig& config = session.model().config();
+  const std::size_t edge = config.image.height;
+  for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity()}) {
+    Tensor<float> pixels(Shape{2, 3, edge, edge});
+    pixels.view()[1][2].row(3)[edge - 1] = wrong;
+    const TensorView<const float> view = pixels;
+    Outputs outputs;
+    CHECK_THROWS_WITH_AS(session.forward(view, Output::logits, outputs),
+                         doctest::Contains("image 1 are not finite (NaN or infinity in plane 2, row 3)"),
+                         Error);
+    const std::vector<TensorView<const float>> images{view[0], view[1]};
+    BatchOutputs results;
+    CHECK_THROWS_AS(session.run_pixels(images, Output::logits, results), Error);
+    const auto load = [&](std::size_t i) -> ImageSource {
+      return LoadPixels([&, i] {
+        Tensor<float> one(Shape{3, edge, edge});
+        std::ranges::copy(view[i].flat(), one.data());
+        return one;
+      });
+    };
+    std::vector<bool> failed;
+    for_each_image(session, 2, load, Output::logits,
+                   [&](const StreamedImage& image) { failed.push_back(!image.outputs.has_value()); });
+    CHECK(failed == std::vector<bool>{false, true});
+    pixels.view()[1][2].row(3)[edge - 1] = std::numeric_limits<float>::max();  // finite, if large
+    CHECK_NOTHROW(session.forward(view, Output::tokens, outputs));
+  }
+}
+
+TEST_CASE("session: wrong use is an Error of the library") {
+  const auto model = Model::load(test::data_path("golden/models/rope-axial"));
+  CHECK_THROWS_WITH_AS(Session(model, {.threads = -1}), doctest::Contains("threads is -1"), Error);
+  Session session(model, {.threads = 1});
+  Outputs outputs;
+  for (const ImageSource& empty :
+       {ImageSource(LoadFile{}), ImageSource(LoadImage()), ImageSource(LoadPixels())})
+    CHECK_THROWS_WITH_AS(session.run(empty, Output::logits, outputs), doctest::Contains("is empty"), Error);
+  const Session taken = std::move(session);
+  const Image image(64, 64);
+  CHECK_THROWS_WITH_AS(session.run(image.view(), Output::logits, outputs), doctest::Contains("moved from"),
+                       Error);
+  CHECK_THROWS_AS(session.model(), Error);
+  CHECK_THROWS_AS(session.options(), Error);
+  CHECK_THROWS_AS(session.workspace_bytes(), Error);
+  CHECK(&taken.model() == model.get());
 }
 
 TEST_CASE("session: cosine and length of embeddings") {

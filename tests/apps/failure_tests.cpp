@@ -111,12 +111,12 @@ TEST_CASE("apps: pixels that are not finite give no class and no features") {
   write_npy(folder / "x.npy", pixels.view());
   const RunResult result = run_vit(with_model("classify", {"--format", "json", folder / "x.npy"}));
   CHECK(result.exit_code == 1);
-  CHECK(contains(result.err, "x.npy[0]: the logits are not finite"));
+  CHECK(contains(result.err, "x.npy[0]: the pixels are not finite"));
   REQUIRE(lines_of(result.out).size() == 1);
   CHECK(contains(result.out, "x.npy[1]"));
   const RunResult embedded = run_vit(with_model("embed", {folder / "x.npy", "--output", folder / "y.npz"}));
   CHECK(embedded.exit_code == 1);
-  CHECK(contains(embedded.err, "x.npy[0]: the features are not finite"));
+  CHECK(contains(embedded.err, "x.npy[0]: the pixels are not finite"));
   CHECK(read_npz(folder / "y.npz").at("files").strings() ==
         std::vector<std::string>{(folder / "x.npy") + "[1]"});
 }

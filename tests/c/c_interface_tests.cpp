@@ -115,6 +115,23 @@ TEST_CASE("C interface: features are those of a Session, in every precision") {
   check_features(test::data_path("golden/models/hf-siglip").string(), Precision::float32);
 }
 
+TEST_CASE("C interface: what is NULL or beyond any memory is an argument") {
+  vit_model* model = nullptr;
+  CHECK(vit_model_load(nullptr, nullptr, &model) == VIT_ERROR_ARGUMENT);
+  CHECK(std::string(vit_last_error()).find("path") != std::string::npos);
+  CHECK(vit_model_random(nullptr, nullptr, &model) == VIT_ERROR_ARGUMENT);
+  REQUIRE(vit_model_load(test::data_path("model").c_str(), nullptr, &model) == VIT_OK);
+  const ModelHandle owned(model);
+  vit_session* made = nullptr;
+  REQUIRE(vit_session_create(model, nullptr, &made) == VIT_OK);
+  const SessionHandle session(made);
+  const std::vector<vit_input> known = inputs();
+  vit_results* results = nullptr;
+  REQUIRE(vit_results_create(&results) == VIT_OK);
+  const ResultsHandle kept(results);
+  CHECK(vit_session_run(made, known.data(), std::size_t{1} << 60, nullptr, results) == VIT_ERROR_ARGUMENT);
+}
+
 TEST_CASE("C interface: clips are those of Preprocessor::run_clip") {
   const test::ScratchFolder scratch("c-clips");
   const std::string folder = test::write_clip_model(scratch.path() / "model");

@@ -102,3 +102,11 @@ TEST_CASE("opencv: a view shares the pixels and equals the copy") {
   const cv::Mat pairs(2, 2, CV_8UC2);
   CHECK_THROWS_AS(vit::view(pairs), vit::Error);
 }
+
+TEST_CASE("opencv: a view in the order of the channels that the caller names") {
+  const cv::Mat mat(2, 2, CV_8UC3, cv::Scalar(1, 2, 3));
+  CHECK(pixel(vit::to_rgb(vit::view(mat)), 0, 0) == std::vector<int>{3, 2, 1});
+  CHECK(pixel(vit::to_rgb(vit::view(mat, vit::PixelFormat::rgb)), 0, 0) == std::vector<int>{1, 2, 3});
+  CHECK_THROWS_AS(vit::view(mat, vit::PixelFormat::rgba), vit::Error);
+  CHECK_THROWS_AS(vit::view(mat, vit::PixelFormat::gray), vit::Error);
+}

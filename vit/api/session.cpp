@@ -99,36 +99,47 @@ Session::Session(std::shared_ptr<const Model> model, SessionOptions options) : m
   if (model_->has_preprocess_config()) {
     preprocessor.emplace(model_->preprocess_config(), options.input_size, model_->config().edge_multiple());
   }
+  VIT_CHECK(options.threads >= 0, kWhere, "threads is ", options.threads, "; 0 = all cores");
   state_ = std::make_unique<State>();
-  state_->options = options;
-  state_->preprocess_memory.resize(static_cast<std::size_t>(resolve_threads(options.threads)));
-  state_->preprocessor = std::move(preprocessor);
+  state().options = options;
+  state().preprocess_memory.resize(static_cast<std::size_t>(resolve_threads(options.threads)));
+  state().preprocessor = std::move(preprocessor);
 }
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
-const SessionOptions& Session::options() const noexcept {
-  return state_->options;
+Session::State& Session::state() const {
+  VIT_CHECK(state_ != nullptr, kWhere, "this session was moved from");
+  return *state_;
+}
+
+const Model& Session::model() const {
+  state();
+  return *model_;
+}
+
+const SessionOptions& Session::options() const {
+  return state().options;
 }
 
 const Preprocessor& Session::preprocessor() const {
   model_->require_preprocess_config();
-  return *state_->preprocessor;
+  return *state().preprocessor;
 }
 
-ImageSize Session::computed_size(ImageSize pixels) const noexcept {
-  if (state_->options.input_size.kind != InputSize::Kind::native) return pixels;
+ImageSize Session::computed_size(ImageSize pixels) const {
+  if (state().options.input_size.kind != InputSize::Kind::native) return pixels;
   const std::size_t patch = model_->config().patch.size;
   return {pixels.height / patch * patch, pixels.width / patch * patch};
 }
 
-std::size_t Session::workspace_bytes() const noexcept {
-  return state_->memory.bytes();
+std::size_t Session::workspace_bytes() const {
+  return state().memory.bytes();
 }
 
 void Session::watch_passes(PassWatch* watch) noexcept {
-  state_->memory.watch_passes(watch);
+  state().memory.watch_passes(watch);
 }
 
 std::size_t Session::most_images_per_group(const SessionOptions& options) {
@@ -137,19 +148,19 @@ std::size_t Session::most_images_per_group(const SessionOptions& options) {
 
 PassPlan Session::plan(std::size_t num_images, std::size_t height, std::size_t width) const {
   const GridSize grid = model_->grid_for(height, width);
-  const auto num_threads = static_cast<std::size_t>(resolve_threads(state_->options.threads));
+  const auto num_threads = static_cast<std::size_t>(resolve_threads(state().options.threads));
   const BatchPlan plan =
       plan_batches({.num_images = num_images,
                     .num_tokens = grid.rows * grid.columns +
                                   model_->config().num_prefix_after(model_->config().encoder.depth - 1),
-                    .batch = state_->options.batch,
+                    .batch = state().options.batch,
                     .num_threads = num_threads});
   return {.images_per_pass = plan.images_per_pass,
           .images_per_task = plan.images_per_task,
           .num_tasks = plan.num_tasks,
           .num_shared = plan.num_shared,
           .images_per_group =
-              plan_group(num_threads, state_->options.batch)
+              plan_group(num_threads, state().options.batch)
                   .num_images(model_->config().image.num_channels * height * width * sizeof(float))};
 }
 
@@ -163,7 +174,7 @@ Image Session::decode(std::span<const std::byte> file) const {
 
 template <typename Fill>
 void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fill& fill) {
-  State& state = *state_;
+  State& state = this->state();
   state.sort();
   outputs.places_.resize(state.sizes.size());
   std::size_t pass = 0;
@@ -180,7 +191,7 @@ void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fi
     parallel_for(count, state.options.threads,
                  [&](std::size_t i, int thread) { fill(state.order[first + i], pixels[i], thread); });
     if (outputs.passes_.size() == pass) outputs.passes_.emplace_back();
-    forward(pixels, request, outputs.passes_[pass]);
+    compute(pixels, request, outputs.passes_[pass]);
     const OutputWriter writer(outputs.passes_[pass]);
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t image = state.order[first + i];
@@ -192,31 +203,31 @@ void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fi
 }
 
 void Session::run(const ImageSource& source, const Request& request, Outputs& outputs) {
-  PreprocessMemory& memory = state_->preprocess_memory.front();
-  const int threads = state_->options.threads;
+  PreprocessMemory& memory = state().preprocess_memory.front();
+  const int threads = state().options.threads;
   if (const auto* const image = std::get_if<ImageView>(&source)) {  // in memory kept by the session
-    const TensorView<float> pixels = state_->pixels.take(1, preprocessor().num_planes(image->size()),
+    const TensorView<float> pixels = state().pixels.take(1, preprocessor().num_planes(image->size()),
                                                          preprocessor().output_size(image->size()));
     preprocessor().run(*image, pixels[0], memory, threads);
-    forward(pixels, request, outputs);
+    compute(pixels, request, outputs);
     return OutputWriter(outputs).set_frame(0, frame_of(*this, image->size()));
   }
   const SourcePixels read = read_pixels(*this, source, memory, threads);
-  forward(as_batch(read.pixels), request, outputs);
+  compute(as_batch(read.pixels), request, outputs);
   OutputWriter(outputs).set_frame(0, read.frame);
 }
 
 void Session::run(std::span<const ImageView> images, const Request& request, BatchOutputs& outputs) {
   const Preprocessor& preprocessor = this->preprocessor();
-  state_->sizes.resize(images.size());
-  state_->frames.resize(images.size());
+  state().sizes.resize(images.size());
+  state().frames.resize(images.size());
   for (std::size_t i = 0; i < images.size(); ++i) {
-    state_->sizes[i] = {preprocessor.num_planes(images[i].size()),
+    state().sizes[i] = {preprocessor.num_planes(images[i].size()),
                         preprocessor.output_size(images[i].size())};
-    state_->frames[i] = frame_of(*this, images[i].size());
+    state().frames[i] = frame_of(*this, images[i].size());
   }
   run_sorted(request, outputs, [&](std::size_t i, TensorView<float> out, int thread) {
-    preprocessor.run(images[i], out, state_->preprocess_memory[static_cast<std::size_t>(thread)]);
+    preprocessor.run(images[i], out, state().preprocess_memory[static_cast<std::size_t>(thread)]);
   });
 }
 
@@ -228,16 +239,17 @@ BatchOutputs Session::run(std::span<const ImageView> images, const Request& requ
 
 void Session::run_pixels(std::span<const TensorView<const float>> pixels, const Request& request,
                          BatchOutputs& outputs) {
-  state_->sizes.resize(pixels.size());
-  state_->frames.resize(pixels.size());
+  state().sizes.resize(pixels.size());
+  state().frames.resize(pixels.size());
   for (std::size_t i = 0; i < pixels.size(); ++i) {
     VIT_CHECK(pixels[i].rank() == 3 && pixels[i].is_contiguous(), kWhere, "pixels of image ", i,
               " must be contiguous with shape (", model_->config().image.num_channels, ", H, W), got ",
               pixels[i].shape().to_string());
     model_->steps_for(pixels[i].dim(0));
+    require_finite(pixels[i], i);
     const ImageSize size{pixels[i].dim(1), pixels[i].dim(2)};
-    state_->sizes[i] = {pixels[i].dim(0), computed_size(size)};
-    state_->frames[i] = frame_of_pixels(size);
+    state().sizes[i] = {pixels[i].dim(0), computed_size(size)};
+    state().frames[i] = frame_of_pixels(size);
   }
   run_sorted(request, outputs,
              [&](std::size_t i, TensorView<float> out, int) { copy_planes(pixels[i], out); });
@@ -250,21 +262,26 @@ BatchOutputs Session::run_pixels(std::span<const TensorView<const float>> pixels
 }
 
 void Session::forward(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
-  LayersOf::image(*model_).forward(pixels, request, state_->options.threads, state_->memory, outputs);
+  for (std::size_t i = 0; pixels.rank() == 4 && i < pixels.dim(0); ++i) require_finite(pixels[i], i);
+  compute(pixels, request, outputs);
+}
+
+void Session::compute(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
+  LayersOf::image(*model_).forward(pixels, request, state().options.threads, state().memory, outputs);
   for (std::size_t i = 0; i < outputs.num_images(); ++i)
     OutputWriter(outputs).set_frame(i, frame_of_pixels({pixels.dim(2), pixels.dim(3)}));
 }
 
 StageTimes Session::measure(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
   StageTimes times;
-  state_->memory.measure_stages(&times);
+  state().memory.measure_stages(&times);
   try {
     forward(pixels, request, outputs);
   } catch (...) {
-    state_->memory.measure_stages(nullptr);
+    state().memory.measure_stages(nullptr);
     throw;
   }
-  state_->memory.measure_stages(nullptr);
+  state().memory.measure_stages(nullptr);
   return times;
 }
 

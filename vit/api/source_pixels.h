@@ -1,6 +1,9 @@
 // Preprocessed pixels of an image source of any kind.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+
 #include "vit/session.h"
 
 namespace vit::internal {
@@ -10,7 +13,10 @@ struct SourcePixels {
   ImageFrame frame;      // of the image as decoded, or of preprocessed pixels
 };
 
-/// Throws Error for unreadable sources, and for pixels of another shape.
+/// Throws Error (argument) with the place of the first NaN or infinity in pixels (K, H, W); `image` is the
+/// index for the message, if there are several.
+void require_finite(TensorView<const float> pixels, std::optional<std::size_t> image);
+/// Throws Error for unreadable sources, and for pixels of another shape or that are not finite.
 SourcePixels read_pixels(const Session& session, const ImageSource& source, PreprocessMemory& memory,
                          int threads = 1);
 /// The image of a source; `memory` keeps one that is decoded. Throws Error for preprocessed pixels.

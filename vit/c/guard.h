@@ -49,6 +49,8 @@ T& object_at(T* pointer, const char* name) {
 template <typename T>
 std::span<T> span_of(T* values, std::size_t count, const char* name) {
   VIT_CHECK(values != nullptr || count == 0, kCall, name, " is NULL, for ", count, " values");
+  constexpr std::size_t kMost = (std::size_t{1} << 47) / sizeof(T);  // more than a process can address
+  VIT_CHECK(count <= kMost, kCall, name, ": a count of ", count, " values, which no memory holds");
   return {values, count};
 }
 

@@ -273,7 +273,8 @@ vit_status vit_model_load(const char* path, const vit_model_options* options, vi
   return guarded([&] {
     vit_model*& out = object_at(model, "model");
     const ModelOptions known = model_options(options);
-    out = make_model(Model::load(&object_at(path, "path"), known), known, path).release();
+    const std::string from = &object_at(path, "path");
+    out = make_model(Model::load(from, known), known, from).release();
   });
 }
 
