@@ -15,7 +15,8 @@ if(TARGET vit_program AND PROJECT_IS_TOP_LEVEL AND NOT VIT_SANITIZE AND VIT_CCAC
   endforeach()
   add_test(NAME rings.configure COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${core} -G ${CMAKE_GENERATOR} ${options})
   add_test(NAME rings.build COMMAND ${CMAKE_COMMAND} --build ${core} --target vit_program vit_tests)
-  add_test(NAME rings.core COMMAND ${core}/tests/vit_tests "--test-case=apps:*,classifier:*,evaluate:*,model:*,rings:*,session:*,stream:*")
+  add_test(NAME rings.core COMMAND ${core}/tests/vit_tests "--test-case=apps:*,classifier:*,evaluate:*,model:*,rings:*,session:*,stream:*"
+                                 --test-suite-exclude=dense,anomaly,fit,index,show,serve)
   set_tests_properties(rings.configure PROPERTIES FIXTURES_SETUP rings_configured)
   set_tests_properties(rings.build PROPERTIES FIXTURES_REQUIRED rings_configured FIXTURES_SETUP rings_built TIMEOUT 1800)
   set_tests_properties(rings.core PROPERTIES FIXTURES_REQUIRED rings_built TIMEOUT 600 ENVIRONMENT "OMP_WAIT_POLICY=passive")
