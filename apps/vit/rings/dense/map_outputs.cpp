@@ -90,7 +90,13 @@ bool DenseRunOptions::writes_folder() const {
 }
 
 bool DenseRunOptions::writes_arrays() const {
-  return !output.empty() && !means_folder(output);
+  return !output.empty() && !means_folder(output) && !writes_file();
+}
+
+bool DenseRunOptions::writes_file() const {
+  const fs::path ending = output.extension();
+  return !output.empty() && !means_folder(output) &&
+         (ending == ".png" || ending == ".pfm" || ending == ".ply");
 }
 
 void add_dense_run_options(std::vector<Option>& list, DenseRunOptions& options,
@@ -104,10 +110,11 @@ void add_dense_run_options(std::vector<Option>& list, DenseRunOptions& options,
     fail_value("one of " + names, word);
   };
   list.push_back(inputs_option(options.inputs));
-  list.push_back({.name = "-o,--output",
-                  .type_name = "OUT",
-                  .help = "A file of arrays, .safetensors or .npz, or FOLDER/ for files of each image",
-                  .target = text_target(options.output)});
+  list.push_back(
+      {.name = "-o,--output",
+       .type_name = "OUT",
+       .help = "A file of arrays, .safetensors or .npz, FOLDER/ for files of each image, or FILE.png of one",
+       .target = text_target(options.output)});
   list.push_back({.name = "--format",
                   .type_name = "LIST",
                   .help = format_help,
@@ -139,6 +146,7 @@ MapOutputs::MapOutputs(const char* command, const DenseRunOptions& options,
   if (options.resume && !options.writes_folder()) fail_usage("--resume continues --output FOLDER/");
   if (options.raw && options.writes_folder())
     fail_usage("--raw requires an output of arrays, .safetensors or .npz");
+  if (options.writes_file()) take_file_format(formats);
   if (!options.writes_folder()) return;
   const auto is_named = [&](const MapFormat& format) { return options.has_word(format.word); };
   const bool has_named = std::ranges::any_of(formats, is_named);
@@ -146,6 +154,21 @@ MapOutputs::MapOutputs(const char* command, const DenseRunOptions& options,
     const bool is_default = std::ranges::find(fallback, format.word) != fallback.end();
     if (has_named ? is_named(format) : is_default) formats_.push_back(format);
   }
+}
+
+/// The kind of a single file: of those with its ending the one that --format names, else the plain one.
+void MapOutputs::take_file_format(std::span<const MapFormat> formats) {
+  const std::string ending = options_.output.extension().string();
+  if (options_.raw || options_.shard)
+    fail_usage(options_.raw ? "--raw requires an output of arrays, .safetensors or .npz"
+                            : "--shard requires an output of arrays or FOLDER/");
+  for (const MapFormat& format : formats) {
+    const bool is_named = options_.has_word(format.word);
+    if (format.ending.ends_with(ending) && (is_named || (formats_.empty() && format.ending == ending)))
+      formats_.assign(1, format);
+  }
+  if (formats_.empty())
+    fail_usage("--output ", options_.output.string(), ": vit ", command_, " writes no ", ending, " files");
 }
 
 int MapOutputs::run(ImageWork& work, std::vector<fs::path> reads) const {
@@ -208,6 +231,14 @@ void MapOutputs::take_inputs(InputList& list) {
   expand_videos(list, options_.common.model_options.max_pixels);
   names_ = result_names(list.inputs);
   if (options_.writes_folder()) check_files(list.inputs);
+  if (options_.writes_file()) {
+    if (list.inputs.size() != 1)
+      fail_usage("--output ", options_.output.string(), " is the file of one image, and there are ",
+                 list.inputs.size(), "; --output FOLDER/ writes one for each");
+    std::error_code ignored;
+    if (fs::equivalent(list.inputs.front().path, options_.output, ignored))
+      fail_usage("--output: ", options_.output.string(), " is the input");
+  }
   if (!options_.shard) return;
   first_index_ = options_.shard->begin(list.inputs.size());
   take_shard(names_, *options_.shard);
@@ -270,6 +301,7 @@ bool MapOutputs::writes(std::string_view word) const {
 }
 
 fs::path MapOutputs::path_of(std::size_t index, std::string_view word) const {
+  if (options_.writes_file()) return options_.output;
   const auto found = std::ranges::find(formats_, word, &MapFormat::word);
   return folder_->path_of(names_[index], std::string(found->ending));
 }

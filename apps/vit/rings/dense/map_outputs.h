@@ -63,6 +63,8 @@ struct DenseRunOptions {
   bool has_word(std::string_view word) const;
   bool writes_arrays() const;
   bool writes_folder() const;
+  /// The file of one image, by its ending: .png, .pfm, .ply.
+  bool writes_file() const;
 };
 
 /// INPUT, --output, --format, --raw, --shard, --resume, --html, and the options of models and heads.
@@ -108,6 +110,7 @@ class MapOutputs {
   int finish(ImageRun& run);
 
  private:
+  void take_file_format(std::span<const MapFormat> formats);
   void take_inputs(InputList& list);
   /// Throws UsageError if a result would replace the file of an input, another result or run.json.
   void check_files(std::span<const Input> inputs) const;

@@ -111,6 +111,21 @@ TEST_CASE("apps: depth writes each kind of file for each image, and continues af
     CHECK(pfm.data()[i] == values[i]);
   }
 
+  SUBCASE("one file of one image") {
+    const auto one = [&](const std::string& file, const std::vector<std::string>& more = {}) {
+      std::vector<std::string> single{folder / "in/a.ppm", "--output", file};
+      single.insert(single.end(), more.begin(), more.end());
+      return run_dense("depth", "hf-depth-anything", single);
+    };
+    CHECK(one(folder / "one.png").exit_code == 0);
+    CHECK(read_text(folder / "one.png") == read_text(folder / "out/a.png"));
+    CHECK(one(folder / "color.png", {"--format", "color"}).exit_code == 0);
+    CHECK(read_text(folder / "color.png") == read_text(folder / "out/a_color.png"));
+    CHECK(one(folder / "one.pfm").exit_code == 0);
+    CHECK(read_text(folder / "one.pfm") == read_text(folder / "out/a.pfm"));
+    CHECK(one(folder / "one.png", {"--raw"}).exit_code == 2);
+    CHECK(one(folder / "one.png", {folder / "in/sub/b.ppm"}).exit_code == 2);
+  }
   SUBCASE("16 bits of other units, and depths beyond them") {
     const std::vector<std::string> finer{folder / "in/a.ppm", "--output", folder / "fine/", "--png-scale"};
     // with as many units a meter as the farthest depth leaves room for, all but the nearest pixels are cut
