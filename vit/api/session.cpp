@@ -262,7 +262,9 @@ BatchOutputs Session::run_pixels(std::span<const TensorView<const float>> pixels
 }
 
 void Session::forward(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
-  for (std::size_t i = 0; pixels.rank() == 4 && i < pixels.dim(0); ++i) require_finite(pixels[i], i);
+  if (pixels.rank() == 4)
+    parallel_for(pixels.dim(0), state().options.threads,
+                 [&](std::size_t i, int) { require_finite(pixels[i], i); });
   compute(pixels, request, outputs);
 }
 
