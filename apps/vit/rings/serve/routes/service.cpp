@@ -29,7 +29,11 @@ void answer_failures(const Call& call, const Work& work) {
   }
 }
 
-/// `path` without a slash at its end.
+std::string_view without_last_slash(std::string_view path) {
+  return path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
+}
+
+/// `path` has no slash at its end.
 bool matches(const Route& route, std::string_view path) {
   return route.takes_rest ? path.starts_with(route.path) && path.size() > route.path.size()
                           : path == route.path;
@@ -111,14 +115,14 @@ HttpHandler Service::handler() {
 // ------------------------------------------------------------------------------------------- admission
 
 const Route* Service::find_route(std::string_view method, std::string_view path) const {
-  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  path = without_last_slash(path);
   const auto found = std::ranges::find_if(
       routes_, [&](const Route& route) { return route.method == method && matches(route, path); });
   return found == routes_.end() ? nullptr : &*found;
 }
 
 std::string Service::allowed_methods(std::string_view path) const {
-  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  path = without_last_slash(path);
   std::string out;
   for (const Route& route : routes_) {
     if (!matches(route, path) || out.find(route.method) != std::string::npos) continue;

@@ -20,6 +20,10 @@ constexpr std::size_t kTextsAtOnce = 64;
 constexpr const char* kNotFinite = "the features are not finite; damaged pixels or weights?";
 constexpr const char* kGone = "client disconnected";
 
+double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
 /// What the class token attends to in the last block.
 OutputKey attention_key(const ModelConfig& config) {
   return {Output::attention_query, config.encoder.depth - 1, 0};
@@ -137,7 +141,7 @@ std::optional<Refusal> Engine::refusal_of(const Work& work) const {
   const double seconds = cost.text * static_cast<double>(num_texts) + (cost.decode + cost.image) *
                                                                           static_cast<double>(num_images) /
                                                                           static_cast<double>(num_threads_);
-  const double left = std::chrono::duration<double>(work.deadline - Clock::now()).count();
+  const double left = seconds_between(Clock::now(), work.deadline);
   constexpr double kDoubt = 0.8;  // of the estimate: what would just be done is tried
   if (kDoubt * seconds <= left) return std::nullopt;
   const auto fitting = static_cast<std::size_t>(static_cast<double>(work.items.size()) * left / seconds);
@@ -274,8 +278,7 @@ void Engine::decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& l
                                       ref.work->deadline);
       ref.pixels = std::move(found.pixels);
       item.image_size = found.image_size;
-      add_cost(&Cost::decode, ref.work->model, std::chrono::duration<double>(Clock::now() - start).count(),
-               1);
+      add_cost(&Cost::decode, ref.work->model, seconds_between(start, Clock::now()), 1);
     } catch (const Error& error) {
       set_failure(ref, std::string(error.message()), error.kind());
     } catch (const std::exception& error) {
@@ -394,8 +397,10 @@ std::vector<Engine::Ref> Engine::take_task(std::size_t size) {
     return !ref.is_classes() && !ref.item().is_text && !ref.work->classes &&
            ref.work->wanted == task.front().work->wanted && ref.pixels.shape() == task.front().pixels.shape();
   };
-  while (!queue.empty() && task.size() < size && (task.empty() || is_like_first(queue.begin()->second)))
+  while (!queue.empty() && task.size() < size && (task.empty() || is_like_first(queue.begin()->second))) {
+    give_turn(queue.begin()->first);  // that of a file was given when it was decoded
     task.push_back(std::move(queue.extract(queue.begin()).mapped()));
+  }
   num_ready_ -= task.size();
   return task;
 }
@@ -441,7 +446,7 @@ void Engine::compute_batch(std::vector<Ref> batch) {
     const Clock::time_point start = Clock::now();
     const bool are_texts = refs.front().item().is_text;
     are_texts ? compute_texts(model, refs) : compute_images(model, {&model.session(), &outputs_}, refs);
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_between(start, Clock::now());
     are_texts ? add_cost(&Cost::text, index, seconds, refs.size())
               : add_cost(&Cost::image, index, seconds * static_cast<double>(num_threads_), refs.size());
   });
@@ -455,11 +460,11 @@ void Engine::compute_classes(LoadedModel& model, Work& work) {
   work.classifier = model.encode_classes(*work.classes, work.class_progress, kTextsAtOnce);
   const std::size_t num_texts = work.class_progress.num_texts - before;
   if (num_texts == 0) return;
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = seconds_between(start, Clock::now());
   add_cost(&Cost::text, work.model, seconds, num_texts);
   if (work.classifier) return;
   const std::size_t all = work.classes->names.size() * work.classes->templates.size();
-  const double left = std::chrono::duration<double>(work.deadline - Clock::now()).count();
+  const double left = seconds_between(Clock::now(), work.deadline);
   const double per_text = seconds / static_cast<double>(num_texts);
   const double needed = per_text * static_cast<double>(all - work.class_progress.num_texts);
   VIT_CHECK(needed <= left, (Where{"classes", ErrorKind::unsupported}),
@@ -494,8 +499,7 @@ void Engine::compute_task(std::size_t worker, std::vector<Ref> task) {
     metrics_.add_batch(refs.size());
     const Clock::time_point start = Clock::now();
     compute_images(model, {&model.session_of(worker), &outputs}, refs);
-    add_cost(&Cost::image, refs.front().work->model,
-             std::chrono::duration<double>(Clock::now() - start).count(), refs.size());
+    add_cost(&Cost::image, refs.front().work->model, seconds_between(start, Clock::now()), refs.size());
   });
   finish(task);
 }
