@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/c_handles.h"
 #include "tests/support/shared_data.h"
 #include "vit/c.h"
 #include "vit/dense.h"
@@ -17,60 +18,7 @@
 TEST_SUITE_BEGIN("dense");
 
 namespace vit {
-namespace {
-
-template <typename T, void (*Free)(T*)>
-struct Release {
-  void operator()(T* handle) const { Free(handle); }
-};
-using ModelHandle = std::unique_ptr<vit_model, Release<vit_model, vit_model_free>>;
-using SessionHandle = std::unique_ptr<vit_session, Release<vit_session, vit_session_free>>;
-using ResultsHandle = std::unique_ptr<vit_results, Release<vit_results, vit_results_free>>;
-
-const std::vector<std::string>& images() {
-  static const std::vector<std::string> paths{test::data_path("images/cat_tabby.jpg").string(),
-                                              test::data_path("images/deer_fawn.png").string()};
-  return paths;
-}
-
-std::vector<vit_input> inputs() {
-  std::vector<vit_input> out;
-  for (const std::string& path : images()) {
-    vit_input input{};
-    input.struct_size = sizeof input;
-    input.path = path.c_str();
-    out.push_back(input);
-  }
-  return out;
-}
-
-ModelHandle load(const std::string& path) {
-  vit_model* model = nullptr;
-  REQUIRE(vit_model_load(path.c_str(), nullptr, &model) == VIT_OK);
-  return ModelHandle(model);
-}
-
-SessionHandle session_of(const ModelHandle& model) {
-  vit_session* session = nullptr;
-  REQUIRE(vit_session_create(model.get(), nullptr, &session) == VIT_OK);
-  return SessionHandle(session);
-}
-
-ResultsHandle make_results() {
-  vit_results* results = nullptr;
-  REQUIRE(vit_results_create(&results) == VIT_OK);
-  return ResultsHandle(results);
-}
-
-std::span<const float> one(const ResultsHandle& results, std::size_t index, std::uint32_t name) {
-  vit_array array{};
-  REQUIRE(vit_results_one(results.get(), index, name, 0, &array) == VIT_OK);
-  std::size_t count = 1;
-  for (std::uint32_t i = 0; i < array.ndim; ++i) count *= array.shape[i];
-  return {static_cast<const float*>(array.data), count};
-}
-
-}  // namespace
+using namespace test;
 
 TEST_CASE("c: segments of all tasks") {
   const std::string path = test::data_path("golden/dense/hf-eomt").string();
