@@ -25,6 +25,7 @@
 #include "vit/model.h"
 #include "vit/outputs.h"
 #include "vit/patchify.h"
+#include "vit/pixels.h"
 #include "vit/pooling.h"
 #include "vit/pose.h"
 #include "vit/safetensors.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "vit/analysis/neighbors.h"
+#include "vit/api/head_file.h"
 #include "vit/base/check.h"
 #include "vit/classifier_head.h"
 #include "vit/config/output_table.h"
@@ -175,19 +176,24 @@ void ClassifierHead::attach(const Model& from, Output vector) {
   fingerprint = from.report().fingerprint;
 }
 
-Output ClassifierHead::output(const Model& from) const {
+void internal::check_model(const ClassifierHead& head, const Model& from) {
   const std::string& found = from.report().fingerprint;
-  VIT_CHECK(fingerprint.empty() || fingerprint == found, kWhere.with(ErrorKind::mismatch),
-            "the classifier was fitted on features of ", described(model, fingerprint), ", not of ",
+  VIT_CHECK(head.fingerprint.empty() || head.fingerprint == found, kWhere.with(ErrorKind::mismatch),
+            "the classifier was fitted on features of ", described(head.model, head.fingerprint), ", not of ",
             described(from.name(), found), "; give the model that it was fitted with");
+}
+
+Output ClassifierHead::output(const Model& from) const {
+  internal::check_model(*this, from);
   const OutputKey key = parse_output(features, from.config(), from.dense_config());
   VIT_CHECK(internal::row_of(key.output).is_vector, kWhere, "the classifier reads ",
             internal::in_quotes(features), ", which is not a vector");
   return key.output;
 }
 
-void save_head(const std::filesystem::path& path, const ClassifierHead& head) {
-  std::map<std::string, std::string> metadata{{kMember, to_json(head)}};
+void internal::write_head(const std::filesystem::path& path, const ClassifierHead& head,
+                          std::map<std::string, std::string> metadata) {
+  metadata[kMember] = to_json(head);
   if (!head.record.empty()) metadata[kRecord] = head.record;
   std::vector<internal::TensorToWrite> tensors;
   if (head.method == FitMethod::knn) {
@@ -205,16 +211,28 @@ void save_head(const std::filesystem::path& path, const ClassifierHead& head) {
   internal::write_safetensors(path, tensors, metadata);
 }
 
-ClassifierHead load_head(const std::filesystem::path& path) {
-  const TensorFile file = internal::open_safetensors(path);
+void save_head(const std::filesystem::path& path, const ClassifierHead& head) {
+  internal::write_head(path, head, {});
+}
+
+ClassifierHead internal::read_head(const TensorFile& file) {
   const auto metadata = file.metadata().find(kMember);
-  VIT_CHECK(metadata != file.metadata().end(), kWhere.with(ErrorKind::format), path.string(),
+  VIT_CHECK(metadata != file.metadata().end(), kWhere.with(ErrorKind::format), file.path().string(),
             ": not a classifier head, there is no ", kMember, " in its metadata; is it a checkpoint?");
-  ClassifierHead head = parse_head(internal::parse_json(metadata->second, path.string()));
+  ClassifierHead head = parse_head(internal::parse_json(metadata->second, file.path().string()));
   if (const auto record = file.metadata().find(kRecord); record != file.metadata().end())
     head.record = record->second;
   head.method == FitMethod::knn ? read_votes(file, head) : read_functions(file, head);
   return head;
+}
+
+ClassifierHead load_head(const std::filesystem::path& path) {
+  const TensorFile file = internal::open_safetensors(path);
+  VIT_CHECK(!file.metadata().contains(internal::kPixelsMember), kWhere.with(ErrorKind::mismatch),
+            path.string(),
+            ": has classes of pixels, made by vit fit --truth; vit segment --classifier uses it, "
+            "and heads of images come from vit fit FOLDER");
+  return internal::read_head(file);
 }
 
 }  // namespace vit

@@ -10,6 +10,7 @@
 #include "vit/analysis/neighbors.h"
 #include "vit/base/check.h"
 #include "vit/rings/fit/folds.h"
+#include "vit/rings/fit/held_out.h"
 #include "vit/rings/fit/logistic.h"
 #include "vit/rings/fit/memory.h"
 #include "vit/rings/fit/standardize.h"
@@ -17,31 +18,14 @@
 namespace vit {
 namespace {
 
-using internal::LabeledRows;
+using internal::Division;
 using internal::LinearFunctions;
+using internal::Predictions;
 using internal::Standardization;
+using internal::TrainingSet;
 
 constexpr Where kWhere{"fit", ErrorKind::argument};
-// For the optimum; for the folds, where only predictions matter, a hundredth of the gradient at which
-// scikit-learn's LogisticRegression stops.
 constexpr internal::MinimizeOptions kOptimum{.tolerance = 1e-9, .max_iterations = 10000};
-constexpr internal::MinimizeOptions kFoldOptimum{.tolerance = 1e-7, .max_gradient = 1e-6};
-constexpr std::size_t kNumStrengths = 10;
-
-/// Features and classes after all checks.
-struct TrainingSet {
-  TensorView<const float> features;        // (n, C)
-  std::span<const std::uint32_t> classes;  // (n)
-  std::size_t num_classes = 0;
-
-  std::size_t size() const { return classes.size(); }
-};
-
-std::vector<std::size_t> count_classes(std::span<const std::uint32_t> classes, std::size_t num_classes) {
-  std::vector<std::size_t> counts(num_classes);
-  for (const std::uint32_t c : classes) ++counts[c];
-  return counts;
-}
 
 TrainingSet checked(TensorView<const float> features, std::span<const std::uint32_t> classes,
                     FitMethod method) {
@@ -51,7 +35,7 @@ TrainingSet checked(TensorView<const float> features, std::span<const std::uint3
   const std::size_t num_classes = *std::ranges::max_element(classes) + std::size_t{1};
   VIT_CHECK(num_classes >= 2, kWhere, "all images are of one class; two are required");
   VIT_CHECK(num_classes <= classes.size(), kWhere, num_classes, " classes, but ", classes.size(), " images");
-  const std::vector<std::size_t> counts = count_classes(classes, num_classes);
+  const std::vector<std::size_t> counts = internal::count_classes(classes, num_classes);
   const auto empty = std::ranges::find(counts, std::size_t{0});
   VIT_CHECK(empty == counts.end(), kWhere, "class ", empty - counts.begin(), " has no image");
   for (std::size_t r = 0; r < features.num_rows(); ++r) {
@@ -93,42 +77,17 @@ void set_functions(ClassifierHead& head, const LinearFunctions& functions, const
 
 /// Folds that these classes allow; 0 = none.
 std::size_t possible_folds(const TrainingSet& set, const FitOptions& options) {
-  const std::vector<std::size_t> counts = count_classes(set.classes, set.num_classes);
+  const std::vector<std::size_t> counts = internal::count_classes(set.classes, set.num_classes);
   const std::size_t folds = std::min(options.num_folds, *std::ranges::max_element(counts));
   return folds < 2 ? 0 : folds;
 }
 
-/// One division into training rows, with their classes numbered without gaps, and test rows.
-struct Division {
-  std::vector<std::size_t> learned, tested;  // rows
-  std::vector<std::uint32_t> renumbered;     // (n) classes by their index in `present`
-  std::vector<std::uint32_t> present;        // classes in the training rows
-
-  LabeledRows rows_of(const TrainingSet& set) const { return {set.features, renumbered, learned}; }
-};
-
-Division divide(const TrainingSet& set, std::span<const std::size_t> folds, std::size_t fold) {
-  Division out;
-  std::vector<std::uint32_t> number(set.num_classes);
-  for (std::size_t i = 0; i < set.size(); ++i) {
-    (folds[i] == fold ? out.tested : out.learned).push_back(i);
-    if (folds[i] != fold) number[set.classes[i]] = 1;
-  }
-  for (std::uint32_t c = 0; c < set.num_classes; ++c) {
-    if (number[c] == 0) continue;
-    number[c] = static_cast<std::uint32_t>(out.present.size());
-    out.present.push_back(c);
-  }
-  for (const std::uint32_t c : set.classes) out.renumbered.push_back(number[c]);
-  return out;
-}
-
-/// Fraction of the test rows whose predicted index in `present` is that of their class.
+/// Fraction of the test rows whose class is predicted.
 double accuracy(const TrainingSet& set, const Division& division,
                 std::span<const std::uint32_t> predictions) {
   std::size_t correct = 0;
   for (std::size_t i = 0; i < predictions.size(); ++i)
-    correct += division.present[predictions[i]] == set.classes[division.tested[i]];
+    correct += predictions[i] == set.classes[division.tested[i]];
   return static_cast<double>(correct) / static_cast<double>(predictions.size());
 }
 
@@ -140,7 +99,7 @@ std::vector<double> cross_validate(const TrainingSet& set, std::size_t num_folds
   const std::vector<std::size_t> folds = internal::stratified_folds(set.classes, set.num_classes, num_folds);
   std::vector<double> sums;
   for (std::size_t fold = 0; fold < num_folds; ++fold) {
-    const std::vector<double> scores = score(divide(set, folds, fold));
+    const std::vector<double> scores = score(internal::divide(set, folds, fold));
     sums.resize(scores.size());
     std::ranges::transform(sums, scores, sums.begin(), std::plus());
   }
@@ -149,54 +108,6 @@ std::vector<double> cross_validate(const TrainingSet& set, std::size_t num_folds
 }
 
 // ----------------------------------------------------------------------------------------------- methods
-
-/// Accuracy on the test rows with each strength, in ascending order.
-std::vector<double> score_strengths(const TrainingSet& set, const Division& division,
-                                    const Standardization& standard, std::span<const double> strengths,
-                                    int threads) {
-  std::vector<double> scores;
-  if (division.present.size() == 1) {  // nothing to learn: one answer
-    const std::vector<std::uint32_t> predictions(division.tested.size(), 0);
-    return std::vector<double>(strengths.size(), accuracy(set, division, predictions));
-  }
-  internal::LogisticRegression regression(division.rows_of(set), standard, division.present.size(), threads);
-  for (const double strength : strengths) {
-    // Only predictions matter: a strength that has not converged is judged by its result after the last
-    // iteration, as scikit-learn does with a warning.
-    regression.fit(strength, kFoldOptimum);
-    scores.push_back(accuracy(
-        set, division,
-        internal::classify_rows(regression.functions(), standard, set.features, division.tested, threads)));
-  }
-  return scores;
-}
-
-std::vector<double> strengths_of(const FitOptions& options) {
-  if (options.strength) return {*options.strength};
-  std::vector<double> out;
-  for (std::size_t i = 0; i < kNumStrengths; ++i)
-    out.push_back(std::pow(10.0, -4.0 + 8.0 * static_cast<double>(i) / (kNumStrengths - 1)));
-  return out;
-}
-
-LinearFunctions centroids(const LabeledRows& rows, std::size_t num_classes, const Standardization& standard) {
-  const std::size_t columns = rows.features.num_columns();
-  LinearFunctions out{.num_features = columns, .numbers = std::vector<double>(num_classes * (columns + 1))};
-  std::vector<double> counts(num_classes), row(columns);
-  for (const std::size_t r : rows.rows) {
-    double* const sum = out.numbers.data() + rows.classes[r] * (columns + 1);
-    standard.apply(rows.features.row(r), row.data());
-    for (std::size_t c = 0; c < columns; ++c) sum[c] += row[c];
-    ++counts[rows.classes[r]];
-  }
-  for (std::size_t k = 0; k < num_classes; ++k) {
-    double* const center = out.numbers.data() + k * (columns + 1);
-    for (std::size_t c = 0; c < columns; ++c) center[c] /= counts[k];
-    // |x - center|^2 = |x|^2 - 2 (x center + intercept)
-    center[columns] = -0.5 * std::inner_product(center, center + columns, center, 0.0);
-  }
-  return out;
-}
 
 std::vector<std::size_t> all_rows(const TrainingSet& set) {
   std::vector<std::size_t> rows(set.size());
@@ -216,9 +127,13 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
   head.num_folds = possible_folds(set, options);
   head.strength = options.strength.value_or(1.0);
   if (head.num_folds > 0) {
-    const std::vector<double> strengths = strengths_of(options);
+    const std::vector<double> strengths = internal::strengths_of(options);
     const std::vector<double> scores = cross_validate(set, head.num_folds, [&](const Division& division) {
-      return score_strengths(set, division, standard, strengths, options.threads);
+      std::vector<double> accuracies;
+      for (const Predictions& predicted :
+           internal::predict_by_strength(set, division, standard, strengths, options.threads))
+        accuracies.push_back(accuracy(set, division, predicted));
+      return accuracies;
     });
     const auto best = std::ranges::max_element(scores);  // ties: the first
     head.strength = strengths[static_cast<std::size_t>(best - scores.begin())];
@@ -248,9 +163,8 @@ ClassifierHead fit_knn(TensorView<const float> features, std::span<const std::ui
   }
   if (head.num_folds == 0) return head;
   head.cross_validated_top1 = cross_validate(set, head.num_folds, [&](const Division& division) {
-                                const std::vector<std::uint32_t> votes = internal::vote_of_neighbors(
-                                    {head.vectors, division.renumbered, division.learned}, division.tested,
-                                    division.present.size(), options.neighbors, options.threads);
+                                const Predictions votes = internal::predict_by_votes(
+                                    {head.vectors, classes, set.num_classes}, division, options);
                                 return std::vector<double>{accuracy(set, division, votes)};
                               }).front();
   return head;
@@ -265,15 +179,12 @@ ClassifierHead fit_centroid(TensorView<const float> features, std::span<const st
   if (head.num_folds > 0) {
     head.cross_validated_top1 =
         cross_validate(set, head.num_folds, [&](const Division& division) {
-          const LinearFunctions functions =
-              centroids(division.rows_of(set), division.present.size(), standard);
           return std::vector<double>{accuracy(
-              set, division,
-              internal::classify_rows(functions, standard, features, division.tested, options.threads))};
+              set, division, internal::predict_by_centroids(set, division, standard, options.threads))};
         }).front();
   }
   const std::vector<std::size_t> rows = all_rows(set);
-  set_functions(head, centroids({features, classes, rows}, set.num_classes, standard), standard);
+  set_functions(head, internal::centroids({features, classes, rows}, set.num_classes, standard), standard);
   return head;
 }
 

@@ -1,11 +1,8 @@
 #include "apps/vit/rings/dense/truth_maps.h"
 
-#include <png.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <csetjmp>
 #include <cstring>
 #include <fstream>
 #include <span>
@@ -15,6 +12,7 @@
 
 #include "apps/vit/ground/read_rest.h"
 #include "apps/vit/inputs/npy.h"
+#include "apps/vit/inputs/png_values.h"
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 
@@ -37,87 +35,6 @@ Shape checked_shape(std::size_t height, std::size_t width, const fs::path& path)
                 checked_mul(height, width, kWhere) <= kMaxImagePixels,
             kWhere, path.string(), ": a map of ", height, " x ", width);
   return {height, width};
-}
-
-// ---------------------------------------------------------------------------------------------------------
-// PNG
-
-struct PngSource {
-  std::string_view rest;
-  std::string message{};
-  std::jmp_buf on_error;
-};
-
-void read_png(png_structp png, png_bytep to, std::size_t count) {
-  auto& source = *static_cast<PngSource*>(png_get_io_ptr(png));
-  if (count > source.rest.size()) png_error(png, "the file ends too early");
-  std::memcpy(to, source.rest.data(), count);
-  source.rest.remove_prefix(count);
-}
-
-[[noreturn]] void fail_png(png_structp png, png_const_charp message) {
-  auto& source = *static_cast<PngSource*>(png_get_error_ptr(png));
-  source.message = message;
-  std::longjmp(source.on_error, 1);
-}
-void ignore_png(png_structp, png_const_charp) {}
-
-struct PngReader {
-  png_structp png = nullptr;
-  png_infop info = nullptr;
-  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
-};
-
-struct PngValues {
-  Tensor<std::int32_t> values;  // (H, W)
-  int bits = 0;                 // of a channel
-  std::size_t channels = 1;
-};
-
-/// Everything with a destructor is made before libpng may jump.
-PngValues read_png_values(const fs::path& path) {
-  const std::string bytes = read_file(path);
-  PngSource source{.rest = bytes, .on_error = {}};
-  PngReader reader{.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, fail_png, ignore_png)};
-  reader.info = reader.png != nullptr ? png_create_info_struct(reader.png) : nullptr;
-  VIT_CHECK(reader.info != nullptr, kWhere, path.string(), ": libpng does not start");
-  PngValues out;
-  std::vector<png_byte> data;
-  std::vector<png_bytep> rows;
-  if (setjmp(source.on_error) != 0) fail(kWhere, path.string(), ": no readable PNG: ", source.message);
-  png_set_read_fn(reader.png, &source, read_png);
-  png_set_user_limits(reader.png, kMostEdge, kMostEdge);
-  png_read_info(reader.png, reader.info);
-  png_set_packing(reader.png);
-  png_set_strip_alpha(reader.png);
-  png_set_interlace_handling(reader.png);
-  out.bits = png_get_bit_depth(reader.png, reader.info);
-  png_read_update_info(reader.png, reader.info);
-  const std::size_t height = png_get_image_height(reader.png, reader.info);
-  const std::size_t width = png_get_image_width(reader.png, reader.info);
-  const std::size_t channels = png_get_channels(reader.png, reader.info);
-  const std::size_t row_bytes = png_get_rowbytes(reader.png, reader.info);
-  const std::size_t sample = out.bits == 16 ? 2 : 1;
-  VIT_CHECK(channels == 1 || (channels == 3 && sample == 1), kWhere, path.string(), ": a PNG of ", channels,
-            " channels of ", out.bits,
-            " bits is no map of numbers; one channel, a palette, or ids in three of 8 bits "
-            "are");
-  out.channels = channels;
-  out.values = Tensor<std::int32_t>(checked_shape(height, width, path));
-  data.resize(checked_mul(height, row_bytes, kWhere));
-  for (std::size_t y = 0; y < height; ++y) rows.push_back(data.data() + y * row_bytes);
-  png_read_image(reader.png, rows.data());
-  png_read_end(reader.png, nullptr);
-  for (std::size_t y = 0; y < height; ++y) {
-    const png_byte* from = rows[y];
-    for (std::size_t x = 0; x < width; ++x, from += channels * sample) {
-      std::int32_t value = from[0];
-      if (sample == 2) value = 256 * from[0] + from[1];
-      if (channels == 3) value = from[0] + 256 * from[1] + 65536 * from[2];
-      out.values.view().row(y)[x] = value;
-    }
-  }
-  return out;
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -212,11 +129,11 @@ void check_map_size(const Shape& map, ImageSize image, const fs::path& path) {
 }
 
 Tensor<std::int32_t> read_label_map(const fs::path& path) {
-  return read_png_values(path).values;
+  return read_png_values(path, kWhere).values;
 }
 
 Tensor<std::int32_t> read_class_map(const fs::path& path) {
-  PngValues png = read_png_values(path);
+  PngValues png = read_png_values(path, kWhere);
   if (png.channels == 1) return std::move(png.values);
   constexpr std::int32_t kGray = 1 + 256 + 65536;  // of three equal bytes
   for (std::int32_t& value : png.values.flat()) {
@@ -233,7 +150,7 @@ Tensor<float> read_depth_map(const fs::path& path, double scale) {
   const std::string extension = path.extension().string();
   if (extension == ".npy") return read_npy_map(path, scale);
   if (extension == ".pfm") return read_pfm_map(path);
-  const PngValues png = read_png_values(path);
+  const PngValues png = read_png_values(path, kWhere);
   VIT_CHECK(png.bits == 16, kWhere, path.string(), ": depths of ", png.bits,
             " bits; a PNG of 16 is expected");
   Tensor<float> out(png.values.shape());

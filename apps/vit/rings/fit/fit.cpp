@@ -21,6 +21,7 @@
 #include "apps/vit/options/options.h"
 #include "apps/vit/options/record.h"
 #include "apps/vit/outputs/result_writer.h"
+#include "apps/vit/rings/fit/fit_options.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
@@ -51,23 +52,13 @@ constexpr const char* kFooter =
     "  vit fit pets/ --output pets.safetensors\n"
     "  vit classify --classifier pets.safetensors photo.jpg\n"
     "  vit evaluate --classifier pets.safetensors pets_for_testing/\n"
+    "  vit fit photo.jpg --truth strokes/ --size 518 --output leaf.safetensors\n"
+    "  vit segment --classifier leaf.safetensors photos/ --output masks/\n"
     "  vit fit --model vit_base/ --method knn --k 10 --format json pets/ --output pets.safetensors";
 
 constexpr Named<FitMethod> kMethods[]{
     {"logistic", FitMethod::logistic}, {"knn", FitMethod::knn}, {"centroid", FitMethod::centroid}};
 constexpr std::size_t kMaxNeighbors = std::size_t{1} << 20;
-constexpr std::size_t kFolds = 5;
-
-struct FitCommandOptions {
-  CommonOptions common;
-  fs::path folder;
-  fs::path output;
-  FitMethod method = FitMethod::logistic;
-  std::string features;
-  std::optional<std::size_t> neighbors;
-  std::optional<double> strength;
-  PrintFormat format = PrintFormat::text;
-};
 
 /// Images below label folders; classes[i] is the label of list.inputs[i].
 struct LabeledImages {
@@ -146,11 +137,11 @@ std::string fold_note(const ClassifierHead& head, std::span<const std::uint32_t>
   }
   std::vector<std::size_t> counts(head.labels.size());
   for (const std::uint32_t c : classes) ++counts[c];
-  const auto few = std::ranges::count_if(counts, [](std::size_t count) { return count < kFolds; });
+  const auto few = std::ranges::count_if(counts, [](std::size_t count) { return count < kFitFolds; });
   if (few == 0) return "";
   const auto fewest = std::ranges::min_element(counts);
   const std::string& name = head.labels[static_cast<std::size_t>(fewest - counts.begin())];
-  return text(few, few == 1 ? " label has" : " labels have", " fewer than ", kFolds, " images (",
+  return text(few, few == 1 ? " label has" : " labels have", " fewer than ", kFitFolds, " images (",
               printable(name), ": ", *fewest, ") and ", few == 1 ? "is" : "are", " missing from some of the ",
               head.num_folds, " folds of the cross-validation");
 }
@@ -189,10 +180,7 @@ void check_memory(const FitCommandOptions& options, const LabeledImages& images,
 }
 
 ClassifierHead fit_rows(const FitCommandOptions& options, const TrainingRows& rows) {
-  const FitOptions fit_options{.strength = options.strength,
-                               .neighbors = options.neighbors.value_or(FitOptions().neighbors),
-                               .num_folds = kFolds,
-                               .threads = options.common.session.threads};
+  const FitOptions fit_options = options.library_options();
   switch (options.method) {
     case FitMethod::knn: return fit_knn(rows.view(), rows.classes, fit_options);
     case FitMethod::centroid: return fit_centroid(rows.view(), rows.classes, fit_options);
@@ -207,18 +195,22 @@ void check_usage(const FitCommandOptions& options) {
   if (options.neighbors && options.method != FitMethod::knn) fail_usage("--k is for --method knn");
   if (options.strength && options.method != FitMethod::logistic)
     fail_usage("--strength is for --method logistic");
+  check_pixel_fit_options(options.pixels);
+  if (!options.pixels.are_given() && options.inputs.size() != 1)
+    fail_usage("one FOLDER with a subfolder of images for each label is expected, found ",
+               options.inputs.size(), "; with labels of pixels, --truth names them");
 }
 
 class Fitting : public ImageWork {
  public:
   explicit Fitting(const FitCommandOptions& options)
-      : options_(options), images_(read_folder(options.folder)) {}
+      : options_(options), folder_(options.inputs.front()), images_(read_folder(folder_)) {}
 
   InputList take_list() { return std::move(images_.list); }
 
   std::optional<Request> load(ImageRun& run) override {
     vector_ = parse_vector_feature(options_.features, *run.load());
-    check_labels(options_.folder, images_.labels);
+    check_labels(folder_, images_.labels);
     return vector_;
   }
 
@@ -235,7 +227,7 @@ class Fitting : public ImageWork {
     const std::vector<std::string> labels =
         remove_empty_labels(images_.labels, rows_.classes, run.progress());
     run.progress().finish("");
-    check_labels(options_.folder, labels);
+    check_labels(folder_, labels);
 
     release_interrupts();  // nothing is lost until the head is written
     ClassifierHead head = fit_rows(options_, rows_);
@@ -257,6 +249,7 @@ class Fitting : public ImageWork {
 
  private:
   const FitCommandOptions& options_;
+  const fs::path folder_;
   LabeledImages images_;
   Output vector_ = Output::pooled;
   TrainingRows rows_;
@@ -264,6 +257,7 @@ class Fitting : public ImageWork {
 
 int fit(const FitCommandOptions& options) {
   check_usage(options);
+  if (options.pixels.are_given()) return fit_pixels(options);
   Fitting work(options);
   return run_images({.name = "fit",
                      .common = options.common,
@@ -273,11 +267,13 @@ int fit(const FitCommandOptions& options) {
 }
 
 void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {
-  list.push_back({.name = "FOLDER",
-                  .type_name = "",
-                  .help = "Folder with one subfolder of images per label",
-                  .target = text_target(options.folder),
-                  .is_required = true});
+  list.push_back(
+      {.name = "FOLDER",
+       .type_name = "",
+       .help = "Folder with one subfolder of images per label; with --truth image files and folders",
+       .target = {[&to = options.inputs](const std::vector<std::string>& values) { to = values; }},
+       .occurs = Occurs::all_positionals,
+       .is_required = true});
   list.push_back({.name = "-o,--output",
                   .type_name = "HEAD",
                   .help = "File for the classifier head, ends in .safetensors",
@@ -290,7 +286,8 @@ void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {
   list.push_back(
       {.name = "--features",
        .type_name = "NAME",
-       .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
+       .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled; with "
+               "--truth patches, or blocks such as block.3,block.11",
        .target = offering(text_target(options.features), vector_names())});
   list.push_back(
       {.name = "--k",
@@ -309,17 +306,19 @@ void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {
                   .type_name = "FORMAT",
                   .help = "text or json",
                   .target = choice_target(options.format, kPrintFormatsWithoutCsv)});
+  add_pixel_fit_options(list, options.pixels);
 }
 
 }  // namespace
 
 Command fit_command() {
   const auto options = std::make_shared<FitCommandOptions>();
-  Command command{.name = "fit",
-                  .summary = "Learn your own labels from a folder of labeled images",
-                  .footer = kFooter,
-                  .options = {},
-                  .run = [options] { return fit(*options); }};
+  Command command{
+      .name = "fit",
+      .summary = "Learn your own labels of images from a folder, or of pixels from strokes and masks",
+      .footer = kFooter,
+      .options = {},
+      .run = [options] { return fit(*options); }};
   add_fit_options(command.options, *options);
   add_image_run_options(command.options, options->common);
   return command;

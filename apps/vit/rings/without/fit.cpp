@@ -8,7 +8,9 @@ constexpr const char* kFitRequirement = "it needs -DVIT_RING_FIT=ON when it is b
 }  // namespace
 
 Command fit_command() {
-  return absent_command("fit", "Learn your own labels from a folder of labeled images", kFitRequirement);
+  return absent_command("fit",
+                        "Learn your own labels of images from a folder, or of pixels from strokes and masks",
+                        kFitRequirement);
 }
 
 }  // namespace vit::app

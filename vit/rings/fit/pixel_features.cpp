@@ -1,0 +1,294 @@
+// Running an image for the features of its pixels: preprocessing that shows all of it, scales and shifts.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "vit/base/check.h"
+#include "vit/base/parallel.h"
+#include "vit/config.h"
+#include "vit/rings/fit/pixel_grid.h"
+
+namespace vit {
+using namespace internal;
+namespace {
+
+constexpr Where kPixelFeatures{"pixel features", ErrorKind::argument};
+constexpr std::size_t kMostShifts = 16;
+constexpr double kMostAspect = 8.0;  // of edges that keep their ratio; longer images are squashed to it
+
+Request request_of(const PixelOptions& options) {
+  if (options.layers.empty()) return Output::patches;
+  Request out;
+  for (const std::size_t layer : options.layers) out.add({Output::block, layer});
+  return out;
+}
+
+void check_options(const PixelOptions& options, const Model& model) {
+  const std::size_t depth = model.config().encoder.depth;
+  for (const std::size_t layer : options.layers)
+    VIT_CHECK(layer < depth, kPixelFeatures, "layer ", layer, ": the model has blocks 0 to ", depth - 1);
+  VIT_CHECK(!options.scales.empty(), kPixelFeatures, "no scale");
+  for (const double scale : options.scales)
+    VIT_CHECK(scale >= 0.01 && scale <= 16, kPixelFeatures, "scales must be 0.01 to 16, got ", scale);
+  const std::size_t patch = model.config().patch.size;
+  VIT_CHECK(options.upsampling != PixelUpsampling::shift ||
+                (options.shifts >= 1 && options.shifts <= std::min(kMostShifts, patch)),
+            kPixelFeatures, "shifts must be 1 to ", std::min(kMostShifts, patch), ", got ", options.shifts);
+  VIT_CHECK(model.steps_for(model.preprocess_config().num_channels()) == 1,
+            kPixelFeatures.with(ErrorKind::unsupported), model.name(), " takes clips, not single images");
+}
+
+/// The edge to which the shortest one is resized.
+std::size_t shortest_edge(const PixelOptions& options, const PreprocessConfig& rules,
+                          const ModelConfig& config) {
+  if (options.size.kind == InputSize::Kind::fixed) return options.size.height;
+  return rules.crop && rules.crop_multiple == 0 ? std::min(rules.crop_height, rules.crop_width)
+                                                : std::min(config.image.height, config.image.width);
+}
+
+/// Whether the rules resize an image as a whole: nothing is cropped, and it is not cut into tiles.
+bool shows_all(const PreprocessConfig& rules) {
+  return !rules.crop && !rules.windows && rules.resize != ResizeRule::tiles &&
+         rules.resize != ResizeRule::box;
+}
+
+PreprocessConfig squashed(PreprocessConfig rules, std::size_t height, std::size_t width) {
+  rules.resize = ResizeRule::squash;
+  rules.resize_height = height;
+  rules.resize_width = width;
+  rules.size_multiple = rules.crop_multiple = rules.pad_multiple = rules.opencv_longest_edge = 0;
+  rules.longest_edge = 0;
+  rules.crop = rules.windows = rules.pad_at_end = false;
+  return rules;
+}
+
+/// The rules for an image at one scale.
+PreprocessConfig rules_for(const PixelOptions& options, const Model& model, ImageSize image, double scale) {
+  const PreprocessConfig& rules = model.preprocess_config();
+  const ModelConfig& config = model.config();
+  const InputSize& size = options.size;
+  const std::size_t unit = std::max(config.patch.size, rules.edge_multiple);
+  const auto edge = [&](double pixels) {
+    const double units = std::round(pixels * scale / static_cast<double>(unit));
+    return static_cast<std::size_t>(std::max(units, 1.0)) * unit;
+  };
+  if (config.image.fixed_size) return squashed(rules, config.image.height, config.image.width);
+  if (size.kind == InputSize::Kind::native) {
+    if (scale == 1.0) return with_input_size(rules, size, config.patch.size);
+    return squashed(rules, edge(static_cast<double>(image.height)), edge(static_cast<double>(image.width)));
+  }
+  if (size.kind == InputSize::Kind::fixed && size.height != size.width)
+    return squashed(rules, scale == 1.0 ? size.height : edge(static_cast<double>(size.height)),
+                    scale == 1.0 ? size.width : edge(static_cast<double>(size.width)));
+  if (size.kind == InputSize::Kind::model && scale == 1.0 && shows_all(rules)) return rules;
+  const auto shortest = static_cast<double>(shortest_edge(options, rules, config));
+  if (rules.pad_to_square) return squashed(rules, edge(shortest), edge(shortest));
+  const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
+  const double least = std::min(height, width);
+  const auto longer = [&](double pixels) { return shortest * std::min(pixels / least, kMostAspect); };
+  return squashed(rules, edge(longer(height)), edge(longer(width)));
+}
+
+/// The planes moved: pixel (x, y) becomes (x + dx, y + dy) of those given, edges repeated.
+Tensor<float> moved(const Tensor<float>& pixels, std::ptrdiff_t dy, std::ptrdiff_t dx) {
+  Tensor<float> out(pixels.shape());
+  const auto height = static_cast<std::ptrdiff_t>(pixels.dim(1));
+  const auto width = static_cast<std::ptrdiff_t>(pixels.dim(2));
+  for (std::size_t c = 0; c < pixels.dim(0); ++c) {
+    for (std::ptrdiff_t y = 0; y < height; ++y) {
+      const std::size_t from = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(y + dy, 0, height - 1));
+      const float* const in = pixels.view()[c].row(from);
+      float* const to = out.view()[c].row(static_cast<std::size_t>(y));
+      for (std::ptrdiff_t x = 0; x < width; ++x) to[x] = in[std::clamp<std::ptrdiff_t>(x + dx, 0, width - 1)];
+    }
+  }
+  return out;
+}
+
+/// How far pass `i` of `count` along an axis moves the image, so that the centers of all patches are evenly
+/// distributed around those of a single pass.
+std::ptrdiff_t offset_of(std::size_t i, std::size_t count, std::size_t patch) {
+  const auto steps = static_cast<std::ptrdiff_t>(2 * i + 1) - static_cast<std::ptrdiff_t>(count);
+  const auto numerator = steps * static_cast<std::ptrdiff_t>(patch);
+  const auto denominator = static_cast<std::ptrdiff_t>(2 * count);
+  return (numerator >= 0 ? numerator : numerator - denominator + 1) / denominator;  // rounded down
+}
+
+/// The tokens of patches (h w, C) of a layer, or the patches after the final norm.
+TensorView<const float> patches_of(const ImageOutputs& outputs, const PixelOptions& options,
+                                   std::size_t index) {
+  const std::size_t count = outputs.grid().rows * outputs.grid().columns;
+  if (options.layers.empty()) {
+    const TensorView<const float> patches = outputs.patches();
+    return {patches.data(), Shape{count, patches.num_columns()}, patches.row_stride()};
+  }
+  const TensorView<const float> tokens = outputs.block(options.layers[index]);
+  return tokens.part(tokens.dim(0) - count, count);  // the prefix comes first
+}
+
+}  // namespace
+
+const char* to_string(PixelUpsampling upsampling) {
+  switch (upsampling) {
+    case PixelUpsampling::bilinear: return "bilinear";
+    case PixelUpsampling::shift: return "shift";
+    case PixelUpsampling::guided: return "guided";
+  }
+  return "";
+}
+
+PixelFeatures::PixelFeatures(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PixelFeatures::~PixelFeatures() = default;
+PixelFeatures::PixelFeatures(PixelFeatures&&) noexcept = default;
+PixelFeatures& PixelFeatures::operator=(PixelFeatures&&) noexcept = default;
+
+ImageSize PixelFeatures::size() const noexcept {
+  return state_->size;
+}
+std::size_t PixelFeatures::num_features() const noexcept {
+  return state_->num_features;
+}
+const PixelOptions& PixelFeatures::options() const noexcept {
+  return state_->options;
+}
+
+std::size_t PixelFeatures::patch_at(std::size_t x, std::size_t y) const {
+  VIT_CHECK(x < size().width && y < size().height, kPixelFeatures, "pixel ", x, ",", y, " of an image of ",
+            size().width, " x ", size().height);
+  return state_->grids.front().nearest(x, y);
+}
+
+void PixelFeatures::at(std::size_t x, std::size_t y, std::span<float> out) const {
+  const State& s = *state_;
+  VIT_CHECK(x < s.size.width && y < s.size.height, kPixelFeatures, "pixel ", x, ",", y, " of an image of ",
+            s.size.width, " x ", s.size.height);
+  VIT_CHECK(out.size() == s.num_features, kPixelFeatures, "a pixel has ", s.num_features, " features, not ",
+            out.size());
+  std::size_t first = 0;
+  PatchWeights weights;
+  for (const FeatureGrid& grid : s.grids) {
+    const std::size_t columns = grid.features.dim(1);
+    std::vector<double> sum(columns);
+    grid.weigh(s.image, x, y, weights);
+    for (const WeightedPatch& of : weights.all()) {
+      const float* const row = grid.features.view().row(of.patch);
+      for (std::size_t c = 0; c < columns; ++c) sum[c] += of.weight * static_cast<double>(row[c]);
+    }
+    for (std::size_t c = 0; c < columns; ++c) out[first + c] = static_cast<float>(sum[c]);
+    first += columns;
+  }
+  if (s.options.color)
+    std::ranges::copy(color_at(s.image, x, y), out.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+// ------------------------------------------------------------------------------------------------ extractor
+
+struct PixelExtractor::State {
+  PixelOptions options;
+  int threads = 0;
+  Session session;
+  Outputs outputs;
+
+  void run(const Tensor<float>& pixels, FeatureGrid& grid, std::size_t iy, std::size_t ix,
+           std::size_t shifts);
+  FeatureGrid grid_of(ImageView image, double scale);
+};
+
+/// One pass, whose patches become every shifts-th row and column of the grid, from (iy, ix).
+void PixelExtractor::State::run(const Tensor<float>& pixels, FeatureGrid& grid, std::size_t iy,
+                                std::size_t ix, std::size_t shifts) {
+  session.forward({pixels.data(), Shape{1, pixels.dim(0), pixels.dim(1), pixels.dim(2)}}, request_of(options),
+                  outputs);
+  VIT_CHECK(outputs.num_steps() == 1 && outputs.num_windows() == 1,
+            kPixelFeatures.with(ErrorKind::unsupported), session.model().name(),
+            " computes an image as several; its pixels cannot be classified");
+  const GridSize found = outputs.grid();
+  const ImageOutputs image = outputs[0];
+  const std::size_t num_layers = std::max<std::size_t>(options.layers.size(), 1);
+  const std::size_t width = patches_of(image, options, 0).num_columns();
+  if (grid.features.empty()) {
+    grid.features = Tensor<float>(Shape{found.rows * shifts * found.columns * shifts, num_layers * width});
+  }
+  for (std::size_t layer = 0; layer < num_layers; ++layer) {
+    const TensorView<const float> patches = patches_of(image, options, layer);
+    for (std::size_t i = 0; i < patches.dim(0); ++i) {
+      const std::size_t row = i / found.columns * shifts + iy, column = i % found.columns * shifts + ix;
+      float* const to = grid.features.view().row(row * found.columns * shifts + column) + layer * width;
+      std::copy_n(patches.row(i), width, to);
+      VIT_CHECK(std::all_of(to, to + width, [](float x) { return std::isfinite(x); }), kPixelFeatures,
+                "the features are not finite; damaged pixels or weights?");
+      if (options.unit_length) normalize_vector({to, width});
+    }
+  }
+}
+
+FeatureGrid PixelExtractor::State::grid_of(ImageView image, double scale) {
+  const Model& model = session.model();
+  const Preprocessor preprocessor(rules_for(options, model, image.size(), scale));
+  const Tensor<float> pixels = preprocessor.run(image, threads);
+  const SourceMap map = preprocessor.source_map(image.size());
+  const std::size_t shifts = options.upsampling == PixelUpsampling::shift ? options.shifts : 1;
+  const std::size_t patch = model.config().patch.size;
+  const GridSize patches = model.grid_for(pixels.dim(1), pixels.dim(2));
+  FeatureGrid grid;
+  const auto centers = [&](std::size_t count, double start, double step, std::vector<double>& out) {
+    for (std::size_t i = 0; i < count * shifts; ++i) {
+      const double at = (static_cast<double>(i / shifts) + 0.5) * static_cast<double>(patch) +
+                        static_cast<double>(offset_of(i % shifts, shifts, patch));
+      out.push_back(start + at * step);
+    }
+  };
+  centers(patches.rows, map.top, map.y_step, grid.ys);
+  centers(patches.columns, map.left, map.x_step, grid.xs);
+  grid.rows = between_centers(image.height(), grid.ys);
+  grid.columns = between_centers(image.width(), grid.xs);
+  grid.step = {static_cast<double>(patch) * map.y_step, static_cast<double>(patch) * map.x_step};
+  for (std::size_t iy = 0; iy < shifts; ++iy) {
+    for (std::size_t ix = 0; ix < shifts; ++ix) {
+      if (shifts == 1) {
+        run(pixels, grid, 0, 0, 1);
+      } else {
+        run(moved(pixels, offset_of(iy, shifts, patch), offset_of(ix, shifts, patch)), grid, iy, ix, shifts);
+      }
+    }
+  }
+  return grid;
+}
+
+PixelExtractor::PixelExtractor(std::shared_ptr<const Model> model, PixelOptions options, int threads) {
+  VIT_CHECK(model != nullptr, kPixelFeatures, "no model");
+  model->require_preprocess_config();
+  check_options(options, *model);
+  Session session(std::move(model), {.threads = threads});
+  state_.reset(new State{
+      .options = std::move(options), .threads = threads, .session = std::move(session), .outputs = {}});
+}
+PixelExtractor::~PixelExtractor() = default;
+PixelExtractor::PixelExtractor(PixelExtractor&&) noexcept = default;
+PixelExtractor& PixelExtractor::operator=(PixelExtractor&&) noexcept = default;
+
+const std::shared_ptr<const Model>& PixelExtractor::model() const noexcept {
+  return state_->session.shared_model();
+}
+const PixelOptions& PixelExtractor::options() const noexcept {
+  return state_->options;
+}
+
+PixelFeatures PixelExtractor::extract(ImageView image) {
+  VIT_CHECK(!image.empty(), kPixelFeatures, "an image without pixels");
+  State& s = *state_;
+  auto out = std::make_unique<PixelFeatures::State>();
+  out->options = s.options;
+  out->size = image.size();
+  const bool is_guided = s.options.upsampling == PixelUpsampling::guided;
+  if (is_guided || s.options.color) out->image = to_rgb(image);
+  for (const double scale : s.options.scales) {
+    out->grids.push_back(s.grid_of(image, scale));
+    if (is_guided) out->grids.back().guide(out->image);
+    out->num_features += out->grids.back().features.dim(1);
+  }
+  if (s.options.color) out->num_features += 3;
+  return PixelFeatures(std::move(out));
+}
+
+}  // namespace vit

@@ -1,0 +1,89 @@
+// The patches around the pixels of an image and their weights, which is what PixelUpsampling means, and the
+// features of an image.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "vit/base/tensor.h"
+#include "vit/image/image.h"
+#include "vit/pixels.h"
+
+namespace vit::internal {
+
+/// The patches of a row or column on both sides of a pixel: a value there is (1 - t) v[low] + t v[high].
+struct Between {
+  std::size_t low = 0;
+  std::size_t high = 0;
+  double t = 0;
+
+  std::size_t nearest() const { return t < 0.5 ? low : high; }
+};
+
+/// For the centers of pixels 0 .. count - 1 along one axis, with the ascending `centers` of patches; pixels
+/// beyond the first or last center have its value.
+std::vector<Between> between_centers(std::size_t count, std::span<const double> centers);
+
+using Color3 = std::array<float, 3>;  // red, green, blue, 0 to 1
+
+inline Color3 color_at(const Image& image, std::size_t x, std::size_t y) {
+  const std::uint8_t* const pixel = image.row(y) + 3 * x;
+  return {static_cast<float>(pixel[0]) / 255.0f, static_cast<float>(pixel[1]) / 255.0f,
+          static_cast<float>(pixel[2]) / 255.0f};
+}
+
+/// A patch of a grid, and its part of a pixel.
+struct WeightedPatch {
+  std::size_t patch = 0;
+  double weight = 0;
+};
+
+/// Those of one pixel; the weights are not negative, and their sum is 1.
+class PatchWeights {
+ public:
+  static constexpr std::size_t kMost = 25;  // of guided: five by five
+
+  void clear() { count_ = 0; }
+  void add(std::size_t patch, double weight) { patches_[count_++] = {patch, weight}; }
+  std::span<WeightedPatch> all() { return {patches_.data(), count_}; }
+  std::span<const WeightedPatch> all() const { return {patches_.data(), count_}; }
+
+ private:
+  std::array<WeightedPatch, kMost> patches_{};
+  std::size_t count_ = 0;
+};
+
+/// The features of the patches of an image at one scale, of one pass or of several that are interleaved.
+struct FeatureGrid {
+  std::vector<double> ys, xs;          // (h), (w) centers of patches in pixels of the image, ascending
+  Tensor<float> features;              // (h w, C)
+  std::vector<Between> rows, columns;  // (H), (W)
+  std::vector<Color3> colors;          // (h w) of guided: mean colors of the patches; else empty
+  std::array<double, 2> step{1, 1};    // pixels from a patch to the next, y and x
+
+  std::size_t num_patches() const { return ys.size() * xs.size(); }
+  /// The patch whose center is nearest to a pixel.
+  std::size_t nearest(std::size_t x, std::size_t y) const {
+    return rows[y].nearest() * xs.size() + columns[x].nearest();
+  }
+  /// The patches that make the features of a pixel of `image`, which only guided weights look at.
+  void weigh(const Image& image, std::size_t x, std::size_t y, PatchWeights& out) const;
+  /// Takes the mean colors of the patches: from now on weights are guided.
+  void guide(const Image& image);
+};
+
+}  // namespace vit::internal
+
+namespace vit {
+
+struct PixelFeatures::State {
+  PixelOptions options;
+  ImageSize size;
+  Image image;                               // of guided and color; else empty
+  std::vector<internal::FeatureGrid> grids;  // of each scale
+  std::size_t num_features = 0;
+};
+
+}  // namespace vit
