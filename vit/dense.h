@@ -30,6 +30,10 @@ struct DepthMap {
   float highest = 0.0f;                 // of all pixels
 };
 
+/// Where an image of this size lies in the pixels that `preprocessor` makes of it: for ImageOutputs::of(), if
+/// the pixels that a session ran were preprocessed before. Throws Error as Preprocessor::output_size() does.
+VIT_API ImageFrame frame_of(const Preprocessor& preprocessor, ImageSize image);
+
 /// Depth from the outputs of an image, at its size: Output::depth, and Output::sky for a head with
 /// DenseConfig::sky_is_farthest. Throws Error if they were not requested.
 VIT_API DepthMap depth_of(const ImageOutputs& outputs, int threads = 1);

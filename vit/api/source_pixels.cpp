@@ -85,7 +85,10 @@ ImageView image_of(const Session& session, const ImageSource& source, Image& mem
 
 ImageFrame frame_of(const Session& session, ImageSize image) {
   if (session.model().dense_config() == nullptr) return {.image = image};
-  const Preprocessor& preprocessor = session.preprocessor();
+  return frame_of(session.preprocessor(), image);
+}
+
+ImageFrame frame_of(const Preprocessor& preprocessor, ImageSize image) {
   const SourceMap map = preprocessor.source_map(image);
   const auto shown = [](std::size_t size, double step) {
     return static_cast<std::size_t>(std::nearbyint(static_cast<double>(size) / step));

@@ -24,6 +24,7 @@ ImageView image_of(const Session& session, const ImageSource& source, Image& mem
 /// The position of an image of this size in what the session computes of it; of a model without a dense head
 /// only its size, since others have no pixels at the size of the image.
 ImageFrame frame_of(const Session& session, ImageSize image);
+ImageFrame frame_of(const Preprocessor& preprocessor, ImageSize image);  // of a model with a dense head
 /// Preprocessed pixels are the image.
 ImageFrame frame_of_pixels(ImageSize pixels);
 

@@ -8,6 +8,7 @@
 #include <csetjmp>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/vit/inputs/npy.h"
@@ -60,16 +61,15 @@ struct PngPixels {
 };
 
 /// All objects with destructors are created before libpng may jump.
-void write_png_pixels(const std::filesystem::path& path, const PngPixels& pixels) {
+std::vector<std::byte> encode_png_pixels(const PngPixels& pixels) {
   PngTarget target;
   std::vector<png_color> palette;
   for (const Color& color : pixels.colors) palette.push_back({color[0], color[1], color[2]});
   PngStructs structs{.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &target, fail_png, nullptr)};
   structs.info = structs.png != nullptr ? png_create_info_struct(structs.png) : nullptr;
-  VIT_CHECK(structs.info != nullptr, kWhere, path.string(), ": libpng cannot be initialized");
+  VIT_CHECK(structs.info != nullptr, kWhere, "libpng cannot be initialized");
   const std::size_t row_bytes = pixels.width * static_cast<std::size_t>(pixels.bits) / 8;
-  if (setjmp(target.on_error) != 0)
-    fail(kWhere, path.string(), ": the PNG could not be written: ", target.message);
+  if (setjmp(target.on_error) != 0) fail(kWhere, "the PNG could not be made: ", target.message);
   png_set_write_fn(structs.png, &target, append_png, nullptr);
   png_set_IHDR(structs.png, structs.info, static_cast<png_uint_32>(pixels.width),
                static_cast<png_uint_32>(pixels.height), pixels.bits,
@@ -83,24 +83,37 @@ void write_png_pixels(const std::filesystem::path& path, const PngPixels& pixels
   for (std::size_t y = 0; y < pixels.height; ++y)
     png_write_row(structs.png, reinterpret_cast<png_const_bytep>(pixels.rows.data() + y * row_bytes));
   png_write_end(structs.png, structs.info);
-  write_whole(path, "", target.bytes);
+  return std::move(target.bytes);
 }
 
 }  // namespace
 
-void write_gray_png(const std::filesystem::path& path, TensorView<const std::uint16_t> values, int bits) {
+std::vector<std::byte> encode_gray_png(TensorView<const std::uint16_t> values, int bits) {
   std::vector<std::byte> rows;
   rows.reserve(values.num_elements() * static_cast<std::size_t>(bits) / 8);
   for (const std::uint16_t value : values.flat()) {
     if (bits == 16) rows.push_back(static_cast<std::byte>(value >> 8));
     rows.push_back(static_cast<std::byte>(value & 255));
   }
-  write_png_pixels(path, {values.dim(0), values.dim(1), bits, {}, rows});
+  return encode_png_pixels({values.dim(0), values.dim(1), bits, {}, rows});
+}
+
+std::vector<std::byte> encode_palette_png(TensorView<const std::uint8_t> indices,
+                                          std::span<const Color> palette) {
+  return encode_png_pixels({indices.dim(0), indices.dim(1), 8, palette, std::as_bytes(indices.flat())});
+}
+
+void write_gray_png(const std::filesystem::path& path, TensorView<const std::uint16_t> values, int bits) {
+  write_whole(path, "", encode_gray_png(values, bits));
 }
 
 void write_palette_png(const std::filesystem::path& path, TensorView<const std::uint8_t> indices,
                        std::span<const Color> palette) {
-  write_png_pixels(path, {indices.dim(0), indices.dim(1), 8, palette, std::as_bytes(indices.flat())});
+  write_whole(path, "", encode_palette_png(indices, palette));
+}
+
+void write_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  write_whole(path, "", bytes);
 }
 
 void write_text(const std::filesystem::path& path, std::string_view text) {

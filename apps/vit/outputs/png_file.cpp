@@ -3,7 +3,6 @@
 #include <png.h>
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "vit/base/check.h"
@@ -11,7 +10,7 @@
 
 namespace vit::app {
 
-void write_png(const std::filesystem::path& path, const Image& image) {
+std::vector<std::byte> encode_png(const Image& image) {
   png_image header = {};
   header.version = PNG_IMAGE_VERSION;
   header.width = static_cast<png_uint_32>(image.width());
@@ -21,9 +20,15 @@ void write_png(const std::filesystem::path& path, const Image& image) {
   std::vector<std::byte> bytes(size);
   const bool is_written =
       png_image_write_to_memory(&header, bytes.data(), &size, 0, image.data(), 0, nullptr) != 0;
-  VIT_CHECK(is_written, "write", path.string(), ": the PNG could not be written: ", header.message);
+  VIT_CHECK(is_written, "write", "the PNG could not be made: ", header.message);
+  bytes.resize(size);
+  return bytes;
+}
+
+void write_png(const std::filesystem::path& path, const Image& image) {
+  const std::vector<std::byte> bytes = encode_png(image);
   internal::AtomicFile file(path, "write");
-  file.write(std::span(bytes).first(size));
+  file.write(bytes);
   file.commit();
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "vit/api/source_pixels.h"
 #include "vit/base/check.h"
 #include "vit/base/interpolation.h"
 #include "vit/base/parallel.h"
@@ -128,6 +129,10 @@ Request depth_request(const DenseConfig& config) {
 }
 
 }  // namespace
+
+ImageFrame frame_of(const Preprocessor& preprocessor, ImageSize image) {
+  return internal::frame_of(preprocessor, image);
+}
 
 DepthMap depth_of(const ImageOutputs& outputs, int threads) {
   const DenseConfig& config = head_of(outputs, "depth_of");

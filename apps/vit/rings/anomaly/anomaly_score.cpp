@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "apps/vit/ground/standard_streams.h"
@@ -15,6 +14,7 @@
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/outputs/result_names.h"
 #include "apps/vit/rings/anomaly/anomaly.h"
+#include "apps/vit/rings/anomaly/anomaly_results.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
@@ -25,11 +25,9 @@ namespace {
 std::string as_json(const std::string& file, const AnomalyResult& result) {
   std::string out;
   JsonWriter json(out);
-  json.begin_object()
-      .member("file", file)
-      .member("score", result.score)
-      .member("threshold", result.threshold);
-  json.member("anomalous", result.is_anomalous()).end_object();
+  json.begin_object().member("file", file);
+  write_anomaly(json, result);
+  json.end_object();
   return out + "\n";
 }
 
@@ -42,31 +40,6 @@ std::string as_text(const std::string& file, const AnomalyResult& result) {
                      : *anomalous ? "anomalous  "
                                   : "good       ") +
          printable(file) + "\n";
-}
-
-/// NaN for the pixels of a map that are more than a patch outside of what the model saw: the center crop
-/// hides them.
-void blank_unseen(Tensor<float>& map, const SourceMap& from, ImageSize seen, std::size_t patch) {
-  const auto is_seen = [&](double start, double step, std::size_t length, std::size_t at) {
-    const double margin = step * static_cast<double>(patch), place = static_cast<double>(at) + 0.5;
-    return place >= start - margin && place <= start + step * static_cast<double>(length) + margin;
-  };
-  for (std::size_t y = 0; y < map.dim(0); ++y) {
-    const bool is_row_seen = is_seen(from.top, from.y_step, seen.height, y);
-    for (std::size_t x = 0; x < map.dim(1); ++x) {
-      if (!is_row_seen || !is_seen(from.left, from.x_step, seen.width, x))
-        map.view().row(y)[x] = std::numeric_limits<float>::quiet_NaN();
-    }
-  }
-}
-
-/// The largest number of a map, without NaN.
-double largest(TensorView<const float> map) {
-  float found = 0;
-  for (const float value : map.flat()) {
-    if (value > found) found = value;
-  }
-  return found;
 }
 
 class Scoring : public ImageWork {
@@ -151,14 +124,9 @@ class Scoring : public ImageWork {
     AnomalyResult result = bank_.score(*image.outputs, options_.common.session.threads);
     result.threshold = threshold();
     if (!options_.maps.empty()) {
-      const SourceMap map = input.pixels ? SourceMap{} : run.preprocessor().source_map(image.size);
-      Tensor<float> pixels = anomaly_map(result.distances, image.size, map, patch_size_, options_.sigma);
-      if (!input.pixels) blank_unseen(pixels, map, run.preprocessor().output_size(image.size), patch_size_);
-      // the threshold has the color in the middle, so that pictures can be compared
-      const double highest = result.threshold && *result.threshold > 0
-                                 ? 2 * static_cast<double>(*result.threshold)
-                                 : largest(pixels);
-      write_maps(run, image.index, pixels, highest);
+      const AnomalyPixels pixels = anomaly_pixels(
+          result, image.size, input.pixels ? nullptr : &run.preprocessor(), patch_size_, options_.sigma);
+      write_maps(run, image.index, pixels.map, pixels.highest);
     }
     print_result(options_.format == PrintFormat::json ? as_json(input.name, result)
                                                       : as_text(input.name, result));

@@ -58,15 +58,14 @@ std::optional<Box> box_of(const Json& value, std::span<const std::string> labels
   return corners(value.at("box"));
 }
 
-void add_line(const Json& line, std::span<const std::string> labels,
-              std::map<std::string, std::vector<Box>>& all) {
-  std::vector<Box>& boxes = all[std::string(line.at("file").as_string())];
+void add_boxes(const Json& line, std::span<const std::string> labels, std::vector<Box>& boxes) {
   const auto add = [&](const Json& value) {
     if (const auto box = box_of(value, labels)) boxes.push_back(*box);
     VIT_CHECK(boxes.size() <= kMostBoxes, kWhere, value.where(), ": more than ", kMostBoxes,
               " boxes of one image");
   };
-  auto list = line.find("boxes");
+  std::optional<Json> list = line;
+  if (!line.is_array()) list = line.find("boxes");
   if (!list) list = line.find("poses");
   if (!list) return add(line);
   VIT_CHECK(list->is_array(), kWhere, list->where(), " must be a list of boxes");
@@ -74,6 +73,13 @@ void add_line(const Json& line, std::span<const std::string> labels,
 }
 
 }  // namespace
+
+std::vector<Box> read_boxes(const Json& value, std::span<const std::string> labels) {
+  VIT_CHECK(value.is_array() || value.is_object(), kWhere, value.where(), " must be a list of boxes");
+  std::vector<Box> out;
+  add_boxes(value, labels, out);
+  return out;
+}
 
 BoxesFile::BoxesFile(std::string_view text, const std::string& name, std::span<const std::string> labels) {
   std::size_t number = 0;
@@ -85,7 +91,7 @@ BoxesFile::BoxesFile(std::string_view text, const std::string& name, std::span<c
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     const Json json = parse_json(line, vit::text(name, " line ", number), kLimits);
     json.expect(Json::Kind::object);
-    add_line(json, labels, boxes_);
+    add_boxes(json, labels, boxes_[std::string(json.at("file").as_string())]);
   }
 }
 

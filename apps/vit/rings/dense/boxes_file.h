@@ -9,8 +9,13 @@
 #include <vector>
 
 #include "vit/image/preprocess.h"
+#include "vit/io/json.h"
 
 namespace vit::app {
+
+/// The boxes of one image: a list of them, or an object with such a list as "boxes" or "poses", or with one
+/// as "box", in the forms of BoxesFile. Throws Error that names the place.
+std::vector<Box> read_boxes(const internal::Json& value, std::span<const std::string> labels = {});
 
 /// The boxes of images, by the names of the inputs. A line has the member "file" and "boxes", "poses" or
 /// "box": what is a box there is [x0, y0, x1, y1], an object with that as "box", or one with "bbox": [x, y,

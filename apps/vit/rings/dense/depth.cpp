@@ -13,6 +13,7 @@
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
+#include "apps/vit/rings/dense/dense_results.h"
 #include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
@@ -58,17 +59,14 @@ struct DepthOptions {
   double png_scale = kMillimetres;
 };
 
-std::string line_of(const std::string& file, const DepthMap& map, bool json) {
-  if (!json)
+std::string line_of(const std::string& file, const DepthMap& map, bool is_json) {
+  if (!is_json)
     return text(printable(file), "  ", to_string(map.unit), "  ", map.lowest, " to ", map.highest, "\n");
   std::string out;
-  JsonWriter(out)
-      .begin_object()
-      .member("file", file)
-      .member("unit", to_string(map.unit))
-      .member("min", map.lowest)
-      .member("max", map.highest)
-      .end_object();
+  JsonWriter json(out);
+  json.begin_object().member("file", file);
+  write_depth(json, map);
+  json.end_object();
   return out + "\n";
 }
 
@@ -88,17 +86,15 @@ class DepthWork : public ImageWork {
     if (outputs_.writes("ply") && estimator.unit() != DepthUnit::meter)
       fail_usage("--format ply needs depths in metres, and this model gives ", to_string(estimator.unit()),
                  " depth");
-    if (!colors_) colors_ = color_map(estimator.unit() == DepthUnit::inverse ? "Spectral_r" : "Spectral");
+    if (!colors_) colors_ = default_depth_colors(estimator.unit());
     outputs_.note("colormap", options_.colormap);
     outputs_.note("focal", text(options_.focal));
     if (options_.png_scale != kMillimetres) outputs_.note("png_scale", text(options_.png_scale));
     outputs_.open(run);
     Request request = estimator.request();
     if (outputs_.writes_arrays()) {
-      has_normals_ = config.find(Output::normals) != nullptr;
-      has_logits_ = options_.run.raw && config.find(Output::classes) != nullptr;
-      if (has_normals_) request.add(Output::normals);
-      if (has_logits_) request.add(Output::classes);
+      arrays_ = DepthArrays::of(config, options_.run.raw);
+      arrays_.add_to(request);
     }
     return request;
   }
@@ -110,7 +106,8 @@ class DepthWork : public ImageWork {
       const DepthMap map = depth_of(*image.outputs, outputs_.threads());
       if (!are_finite(map.depth.flat())) defect = "the depth is not finite; damaged pixels or weights?";
       if (!defect.empty()) return;
-      if (outputs_.writes_arrays()) outputs_.add_arrays(run, image.index, arrays_of(*image.outputs, map));
+      if (outputs_.writes_arrays())
+        outputs_.add_arrays(run, image.index, depth_arrays(*image.outputs, map, arrays_, outputs_.threads()));
       write_files(run, image, map);
       if (outputs_.has_page()) add_to_page(run, image, map);
       MapOutputs::print(run, line_of(input.name, map, options_.run.has_word("json")));
@@ -129,29 +126,11 @@ class DepthWork : public ImageWork {
     return code;
   }
 
-  std::vector<NamedArray> arrays_of(const ImageOutputs& outputs, const DepthMap& map) const {
-    const bool raw = options_.run.raw;
-    std::vector<NamedArray> arrays;
-    arrays.push_back(
-        NamedArray::of("depth", raw ? outputs[Output::depth] : TensorView<const float>(map.depth)));
-    if (has_normals_) {
-      const Tensor<float> at_image = raw ? Tensor<float>() : normals_of(outputs, outputs_.threads());
-      arrays.push_back(
-          NamedArray::of("normals", raw ? outputs[Output::normals] : TensorView<const float>(at_image)));
-    }
-    if (has_logits_) arrays.push_back(NamedArray::of("logits", outputs[Output::classes]));
-    return arrays;
-  }
-
   void write_files(const ImageRun& run, const StreamedImage& image, const DepthMap& map) {
     const auto path = [&](std::string_view word) { return outputs_.path_of(image.index, word); };
     if (outputs_.writes("png16")) {
-      const bool metric = map.unit == DepthUnit::meter;
-      if (metric) count_cut(map.depth);
-      write_gray_png(path("png16"),
-                     metric ? to_units(map.depth, options_.png_scale)
-                            : to_full_range(map.depth, map.lowest, map.highest, 65535.0),
-                     16);
+      if (map.unit == DepthUnit::meter) count_cut(map.depth);
+      write_bytes(path("png16"), depth_png(map, options_.png_scale));
     }
     if (outputs_.writes("color"))
       write_png(path("color"), colored(map.depth, map.lowest, map.highest, *colors_));
@@ -188,8 +167,8 @@ class DepthWork : public ImageWork {
   const DepthOptions& options_;
   MapOutputs outputs_;
   std::optional<ColorMap> colors_;
-  bool has_normals_ = false, has_logits_ = false;  // arrays that are written
-  std::size_t num_cut_ = 0, num_cut_images_ = 0;   // pixels beyond the range of png16
+  DepthArrays arrays_;                            // that are written
+  std::size_t num_cut_ = 0, num_cut_images_ = 0;  // pixels beyond the range of png16
 };
 
 }  // namespace

@@ -7,20 +7,19 @@
 #include <utility>
 #include <vector>
 
-#include "apps/vit/classes/labels.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
+#include "apps/vit/rings/dense/dense_results.h"
 #include "apps/vit/rings/dense/draw_shapes.h"
 #include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
 #include "vit/boxes.h"
-#include "vit/config.h"
 
 namespace vit::app {
 namespace {
@@ -71,12 +70,9 @@ std::string line_of(const std::string& file, std::span<const Detection> found, b
   }
   std::string out;
   JsonWriter json(out);
-  json.begin_object().member("file", file).key("boxes").begin_array();
-  for (const Detection& d : found) {
-    json.begin_object().member("index", d.index).member("label", d.label).member("score", d.score);
-    write_box(json.key("box"), d.box).end_object();
-  }
-  json.end_array().end_object();
+  json.begin_object().member("file", file);
+  write_boxes(json, found);
+  json.end_object();
   return out + "\n";
 }
 
@@ -128,10 +124,7 @@ std::optional<Detector> load_detector(const DetectOptions& options,
   if (!takes_texts) {
     if (options.texts.are_given() || options.templates.are_given())
       fail_usage("--classes: this model has classes of its own; words are for OWL-ViT and OWLv2");
-    ModelConfig classes;  // as labels know them
-    classes.head.num_classes = model.dense_config()->find(Output::box_classes)->channels - 1;
-    classes.head.labels = model.dense_config()->labels;
-    return Detector(known, Labels(classes, options.labels).names());
+    return Detector(known, box_labels(*model.dense_config(), options.labels));
   }
   if (!options.texts.are_given())
     fail_usage("this model finds what words say; name them with --classes or --classes-file");

@@ -23,6 +23,7 @@
 #include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/boxes_file.h"
+#include "apps/vit/rings/dense/dense_results.h"
 #include "apps/vit/rings/dense/draw_shapes.h"
 #include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
@@ -153,9 +154,7 @@ std::string line_of(const std::string& file, std::span<const Pose> poses, std::s
   JsonWriter json(out);
   json.begin_object().member("file", file).key("poses").begin_array();
   for (const Pose& pose : poses) {
-    write_box(json.begin_object().key("box"), pose.box).key("keypoints").begin_array();
-    for (const Keypoint& point : pose.keypoints) json.array(std::array{point.x, point.y, point.score});
-    json.end_array().end_object();
+    write_pose(json, pose.box, pose.keypoints);
   }
   json.end_array().end_object();
   return out + "\n";

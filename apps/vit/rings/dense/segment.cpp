@@ -1,6 +1,5 @@
 // vit segment: what every pixel of an image shows, to a file or to files for each image.
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/coco_files.h"
+#include "apps/vit/rings/dense/dense_results.h"
 #include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
@@ -72,28 +72,18 @@ struct SegmentCommand {
   DenseRunOptions run;
   std::filesystem::path labels;
   TaskChoice task = TaskChoice::automatic;
-  std::optional<double> threshold, mask_threshold, overlap;
-  std::vector<std::string> stuff;  // names or numbers of classes
+  SegmentChoices choices;
   PaletteChoice palette = PaletteChoice::automatic;
 };
 
-const char* task_name(SegmentTask task) {
-  switch (task) {
-    case SegmentTask::semantic: return "semantic";
-    case SegmentTask::instance: return "instance";
-    case SegmentTask::panoptic: return "panoptic";
-  }
-  return "";
-}
-
-SegmentTask task_of(TaskChoice choice, const Model& model) {
+std::optional<SegmentTask> task_of(TaskChoice choice) {
   switch (choice) {
     case TaskChoice::automatic: break;
     case TaskChoice::semantic: return SegmentTask::semantic;
     case TaskChoice::instance: return SegmentTask::instance;
     case TaskChoice::panoptic: return SegmentTask::panoptic;
   }
-  return Segmenter::default_task(model);
+  return std::nullopt;
 }
 
 std::vector<std::string> split_words(const std::string& list) {
@@ -109,60 +99,12 @@ std::vector<std::string> split_words(const std::string& list) {
   return words;
 }
 
-/// The class of that name, or number. Throws UsageError.
-std::size_t class_of(const std::string& word, std::span<const std::string> labels, std::size_t num_classes) {
-  const auto found = std::ranges::find(labels, word);
-  if (found != labels.end()) return static_cast<std::size_t>(found - labels.begin());
-  std::size_t index = num_classes;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), index);
-  if (error != std::errc() || end != word.data() + word.size() || index >= num_classes)
-    fail_usage("--stuff: the model has no class '", word, "'; it takes names, or numbers from 0 to ",
-               num_classes - 1);
-  return index;
-}
-
-/// Throws UsageError for options that the task does not have.
-SegmentOptions options_of(const SegmentCommand& command, const Model& model,
-                          std::span<const std::string> labels, std::size_t num_classes) {
-  SegmentOptions out{.task = task_of(command.task, model)};
-  const bool panoptic = out.task == SegmentTask::panoptic;
-  if (command.threshold && out.task == SegmentTask::semantic)
-    fail_usage("--threshold is for --task instance and panoptic");
-  if (!panoptic && (command.mask_threshold || command.overlap || !command.stuff.empty()))
-    fail_usage("--mask-threshold, --overlap and --stuff are for --task panoptic");
-  out.threshold = command.threshold.value_or(out.threshold);
-  out.mask_threshold = command.mask_threshold.value_or(out.mask_threshold);
-  out.overlap = command.overlap.value_or(out.overlap);
-  for (const std::string& word : command.stuff) out.stuff.push_back(class_of(word, labels, num_classes));
-  return out;
-}
-
 std::vector<Color> palette_of(PaletteChoice choice, std::size_t num_classes) {
   std::vector<Color> colors = class_colors(num_classes);
   if (choice == PaletteChoice::automatic) return colors;
   for (std::size_t i = 0; i < colors.size(); ++i)
     colors[i] = choice == PaletteChoice::ade20k ? ade20k_color(i) : voc_color(i);
   return colors;
-}
-
-void write_index_png(const std::filesystem::path& path, TensorView<const std::int32_t> map,
-                     std::span<const Color> palette, bool has_none) {
-  const std::size_t kMost = has_none ? 255 : 256;
-  if (palette.size() > kMost) {
-    Tensor<std::uint16_t> values(map.shape());
-    std::ranges::transform(map.flat(), values.data(),
-                           [](std::int32_t id) { return static_cast<std::uint16_t>(id); });
-    return write_gray_png(path, values, 16);
-  }
-  Tensor<std::uint8_t> indices(map.shape());
-  std::ranges::transform(map.flat(), indices.data(),
-                         [](std::int32_t id) { return static_cast<std::uint8_t>(id); });
-  std::vector<Color> colors(palette.begin(), palette.end());
-  if (has_none) {  // which is the last index, white as in VOC
-    colors.resize(kMost);
-    colors.push_back({255, 255, 255});
-  }
-  write_palette_png(path, indices, colors);
 }
 
 void write_coco(const std::filesystem::path& path, const Input& input, const SegmentMap& map,
@@ -172,20 +114,6 @@ void write_coco(const std::filesystem::path& path, const Input& input, const Seg
   const std::string picture = name + kPanopticEnding;
   write_png(path.parent_path() / picture, coco_panoptic_picture(map));
   write_text(path, coco_panoptic(map, name, picture));
-}
-
-std::vector<NamedArray> arrays_of(const ImageOutputs& outputs, const SegmentMap& map, bool raw) {
-  std::vector<NamedArray> arrays;
-  if (!raw) {
-    arrays.push_back(NamedArray::of("segmentation", TensorView<const std::int32_t>(map.map)));
-  } else if (outputs.head()->find(Output::masks) == nullptr) {
-    arrays.push_back(NamedArray::of("logits", outputs[Output::classes]));
-  } else {
-    const TensorView<const float> masks = outputs[Output::masks], scores = outputs[Output::mask_classes];
-    arrays.push_back(NamedArray::of("mask_logits", masks));
-    arrays.push_back(NamedArray::of("class_logits", scores));
-  }
-  return arrays;
 }
 
 std::string line_of(const std::string& file, const SegmentMap& map, SegmentTask task, bool is_json) {
@@ -204,13 +132,9 @@ std::string line_of(const std::string& file, const SegmentMap& map, SegmentTask 
   }
   std::string out;
   JsonWriter json(out);
-  json.begin_object().member("file", file).member("task", task_name(task)).key("segments").begin_array();
-  for (const Segment& segment : map.segments) {
-    json.begin_object().member("id", segment.id).member("index", segment.index);
-    json.member("label", segment.label).member("score", segment.score).member("area", segment.area);
-    json.end_object();
-  }
-  json.end_array().end_object();
+  json.begin_object().member("file", file);
+  write_segments(json, map, task);
+  json.end_object();
   return out + "\n";
 }
 
@@ -227,17 +151,15 @@ class SegmentWork : public ImageWork {
   std::optional<Request> load(ImageRun& run) override {
     const std::shared_ptr<const Model>& model = outputs_.load(run, Output::classes);
     const DenseConfig& config = *model->dense_config();
-    const MapOutput* const of_pixels = config.find(Output::classes);
-    scores_ = of_pixels != nullptr ? Output::classes : Output::masks;
+    scores_ = config.find(Output::classes) != nullptr ? Output::classes : Output::masks;
     ModelConfig classes;  // as labels know them
-    classes.head.num_classes =
-        of_pixels != nullptr ? of_pixels->channels : config.find(Output::mask_classes)->channels - 1;
+    classes.head.num_classes = num_segment_classes(config);
     classes.head.labels = config.labels;
-    const std::vector<std::string> labels = Labels(classes, options_.labels).names();
-    segments_ = options_of(options_, *model, labels, classes.head.num_classes);
-    segments_.labels = labels;
+    SegmentChoices choices = options_.choices;
+    choices.task = task_of(options_.task);
+    segments_ = segment_options(choices, *model, Labels(classes, options_.labels).names());
     palette_ = palette_of(options_.palette, classes.head.num_classes);
-    outputs_.note("task", task_name(segments_.task));
+    outputs_.note("task", to_string(segments_.task));
     outputs_.note("thresholds",
                   text(segments_.threshold, ",", segments_.mask_threshold, ",", segments_.overlap));
     std::string stuff;
@@ -259,12 +181,10 @@ class SegmentWork : public ImageWork {
   void write(ImageRun& run, const StreamedImage& image, const SegmentMap& map) {
     const Input& input = run.inputs()[image.index];
     if (outputs_.writes_arrays())
-      outputs_.add_arrays(run, image.index, arrays_of(*image.outputs, map, options_.run.raw));
-    const bool semantic = segments_.task == SegmentTask::semantic;
-    const std::vector<Color> of_ids = segment_colors(semantic ? 0 : map.segments.size());
-    const std::span<const Color> colors = semantic ? palette_ : of_ids;
+      outputs_.add_arrays(run, image.index, segment_arrays(*image.outputs, map, options_.run.raw));
+    const std::vector<Color> colors = colors_of_ids(map, segments_.task, palette_);
     const auto path = [&](std::string_view word) { return outputs_.path_of(image.index, word); };
-    if (outputs_.writes("png")) write_index_png(path("png"), map.map, colors, !semantic);
+    if (outputs_.writes("png")) write_bytes(path("png"), segment_png(map, segments_.task, palette_));
     if (outputs_.writes("color")) write_png(path("color"), colored_ids(map.map, colors));
     if (outputs_.writes("coco")) write_coco(path("coco"), input, map, segments_.task);
     if (outputs_.has_page()) add_to_page(run, image, map, colors);
@@ -314,27 +234,26 @@ Command segment_command() {
       .name = "segment",
       .summary = "What every pixel of images shows",
       .footer = kFooter,
-      .options = {{.name = "--task",
-                   .type_name = "TASK",
-                   .help =
-                       "semantic: a class for each pixel; instance: things, each with its class; panoptic: "
-                       "things and stuff; auto: what the model's files are made for",
-                   .target = choice_target(options->task, kTasks)},
-                  share_option("--threshold", "P", "Smallest score of a segment", options->threshold, "0.8"),
-                  share_option("--mask-threshold", "P", "Smallest probability of a pixel of a segment",
-                               options->mask_threshold, "0.5"),
-                  share_option("--overlap", "SHARE",
-                               "Smallest part of a mask that must be left to its segment", options->overlap,
-                               "0.8"),
-                  {.name = "--stuff",
-                   .type_name = "LIST",
-                   .help = "Classes, names or numbers, whose panoptic segments are one",
-                   .target = parsed_target(options->stuff, split_words)},
-                  {.name = "--palette",
-                   .type_name = "NAME",
-                   .help = "Colors of classes: ade20k or voc; auto: ade20k for 150 classes, else voc",
-                   .target = choice_target(options->palette, kPalettes)},
-                  labels_option(options->labels)},
+      .options =
+          {{.name = "--task",
+            .type_name = "TASK",
+            .help = "semantic: a class for each pixel; instance: things, each with its class; panoptic: "
+                    "things and stuff; auto: what the model's files are made for",
+            .target = choice_target(options->task, kTasks)},
+           share_option("--threshold", "P", "Smallest score of a segment", options->choices.threshold, "0.8"),
+           share_option("--mask-threshold", "P", "Smallest probability of a pixel of a segment",
+                        options->choices.mask_threshold, "0.5"),
+           share_option("--overlap", "SHARE", "Smallest part of a mask that must be left to its segment",
+                        options->choices.overlap, "0.8"),
+           {.name = "--stuff",
+            .type_name = "LIST",
+            .help = "Classes, names or numbers, whose panoptic segments are one",
+            .target = parsed_target(options->choices.stuff, split_words)},
+           {.name = "--palette",
+            .type_name = "NAME",
+            .help = "Colors of classes: ade20k or voc; auto: ade20k for 150 classes, else voc",
+            .target = choice_target(options->palette, kPalettes)},
+           labels_option(options->labels)},
       .run = [options] { return SegmentWork(*options).run(); }};
   add_dense_run_options(command.options, options->run, kSegmentFormats, kSegmentFormatHelp);
   return command;

@@ -3,6 +3,7 @@
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
+#include "vit/outputs.h"
 
 namespace vit::app {
 
@@ -31,6 +32,15 @@ VectorIndex open_faiss(const std::filesystem::path& folder, const IndexContents&
 }
 
 }  // namespace
+
+std::vector<float> mean_vector(std::span<const std::span<const float>> vectors) {
+  std::vector<float> mean(vectors.front().size());
+  for (const std::span<const float> vector : vectors) {
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += vector[i];
+  }
+  normalize_vector(mean);
+  return mean;
+}
 
 bool has_own_faiss_file(const std::filesystem::path& folder, const IndexFacts& facts, const IndexSeal& seal) {
   const std::filesystem::path path = faiss_file(folder);

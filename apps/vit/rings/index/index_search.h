@@ -34,6 +34,9 @@ class IndexSearch {
   std::string note_;
 };
 
+/// The mean of vectors of length 1, of length 1: what is searched for if queries are combined.
+std::vector<float> mean_vector(std::span<const std::span<const float>> vectors);
+
 /// Whether the folder has a vectors.faiss that this user wrote for the index.
 bool has_own_faiss_file(const std::filesystem::path& folder, const IndexFacts& facts, const IndexSeal& seal);
 

@@ -103,17 +103,6 @@ std::string as_csv(const Query& query, std::span<const Hit> hits, std::span<cons
   return out;
 }
 
-/// The normalized mean of vectors of length 1.
-Query mean_of(std::span<const Query> queries) {
-  Query mean{.names = {}, .vector = std::vector<float>(queries.front().vector.size())};
-  for (const Query& query : queries) {
-    mean.names.push_back(query.names.front());
-    for (std::size_t i = 0; i < query.vector.size(); ++i) mean.vector[i] += query.vector[i];
-  }
-  normalize_vector(mean.vector);
-  return mean;
-}
-
 PageSection page_section(const Query& query, bool are_images, std::span<const Hit> hits,
                          std::span<const IndexedFile> files) {
   PageSection section{.title = joined(query.names), .note = {}, .leads = {}, .items = {}};
@@ -131,6 +120,13 @@ std::vector<std::span<const float>> vectors_of(std::span<const Query> queries) {
   std::vector<std::span<const float>> out;
   for (const Query& query : queries) out.emplace_back(query.vector);
   return out;
+}
+
+/// All queries as one.
+Query mean_of(std::span<const Query> queries) {
+  Query mean{.names = {}, .vector = mean_vector(vectors_of(queries))};
+  for (const Query& query : queries) mean.names.push_back(query.names.front());
+  return mean;
 }
 
 /// An index, the queries to it, and what is found.

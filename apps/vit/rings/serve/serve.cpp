@@ -46,9 +46,12 @@ constexpr const char* kExamples =
     "  vit serve --model ViT-B-32__openai=clip/ --model dinov2/ --host 0.0.0.0 --api-key-file key.txt\n"
     "  curl http://127.0.0.1:3003/v1/embeddings -H 'Content-Type: application/json' \\\n"
     "    -d '{\"model\": \"siglip2\", \"input\": [\"a cat\"]}'\n"
-    "Paths: /v1/embeddings, /v1/classify, /v1/models (OpenAI's clients), /predict and /ping (immich),\n"
-    "/vectorize (Weaviate), /health, /metrics, and / for a browser. There is no TLS: a proxy in front adds\n"
-    "it. VIT_API_KEY in the environment is the key where there is no file of keys. Requests take turns;\n"
+    "Paths: /v1/embeddings, /v1/classify, /v1/models (OpenAI's clients), /v1/depth, /v1/segment, "
+    "/v1/detect,\n"
+    "/v1/pose, /v1/anomaly, /v1/search, /v1/features (the commands of these names), /predict and /ping\n"
+    "(immich), /vectorize (Weaviate), /openapi.json (all of them), /health, /metrics, and / for a browser.\n"
+    "There is no TLS: a proxy in front adds it. VIT_API_KEY in the environment is the key where there is no "
+    "file of keys. Requests take turns;\n"
     "X-Priority: bulk comes after all others. After SIGTERM the server ends once what is under way is\n"
     "answered, after 7 seconds with 503. SIGHUP reads models and keys again.";
 
@@ -88,6 +91,7 @@ struct ServeOptions {
   std::size_t max_waiting = 1024;
   unsigned request_seconds = 60;
   unsigned idle_unload_seconds = 0;
+  std::size_t memory_budget_mebibytes = 0;
 
   std::size_t max_body() const { return max_body_mebibytes * kMebibyte; }
 };
@@ -216,9 +220,9 @@ int serve(const ServeOptions& options) {
       {.processes = threads, .max_file_bytes = options.max_body(), .confined = !options.unconfined});
   ApiKeys keys = read_keys(options);
   const bool has_keys = !keys.empty();
-  const std::optional<ImageIndex> index =
-      options.index.empty() ? std::nullopt : std::make_optional<ImageIndex>(options.index);
-  if (options.only_check) return check(models, index ? &*index : nullptr, server_options(options));
+  const std::shared_ptr<const ImageIndex> index =
+      options.index.empty() ? nullptr : std::make_shared<const ImageIndex>(options.index);
+  if (options.only_check) return check(models, index.get(), server_options(options));
 
   Metrics metrics;
   const RequestLog log(options.log);
@@ -226,7 +230,8 @@ int serve(const ServeOptions& options) {
                 {.threads = options.common.session.threads,
                  .batch = options.common.session.batch,
                  .max_waiting = options.max_waiting,
-                 .idle_unload_seconds = options.idle_unload_seconds});
+                 .idle_unload_seconds = options.idle_unload_seconds,
+                 .memory_budget = options.memory_budget_mebibytes * kMebibyte});
   Service service(models, engine, pool, metrics, log,
                   {.keys = std::move(keys),
                    .max_requests = options.max_requests,
@@ -237,7 +242,7 @@ int serve(const ServeOptions& options) {
                    .immich_upstream = options.immich_upstream,
                    .immich_resizes_as_model = options.immich_resize == ImmichResize::model,
                    .names = names_of_server(options),
-                   .index = index ? &*index : nullptr,
+                   .index = index,
                    .preprocessors = preprocessors});
   HttpServer server(server_options(options), service.handler());
   for (const std::string& address : server.addresses())
@@ -287,8 +292,8 @@ void add_model_list(std::vector<Option>& list, ServeOptions& options) {
     if (option.name == "--model") {
       option.type_name = "[NAME=]PATH";
       option.help =
-          "Checkpoint folder, .safetensors or .pth file, and the name that clients use (immich: "
-          "ARCH__PRETRAINED); repeatable";
+          "Checkpoint folder, .safetensors or .pth file, bank of vit anomaly or index of vit index, and the "
+          "name that clients use (immich: ARCH__PRETRAINED); repeatable";
       option.occurs = Occurs::repeated;
       option.target = list_target(options.models, [](const std::string& value) { return not_empty(value); });
     }
@@ -330,7 +335,8 @@ std::vector<Option> server_group(ServeOptions& options) {
        .group = kServerGroup},
       {.name = "--api-keys",
        .type_name = "FILE",
-       .help = "A line for each key: KEY [models=A,B] [routes=/v1/embeddings,...]; read again on SIGHUP",
+       .help = "A line for each key: KEY [models=A,B] [routes=/v1/embeddings,...] [requests=N at a time] "
+               "[per-minute=N]; read again on SIGHUP",
        .target = text_target(options.api_keys),
        .group = kServerGroup},
       {.name = "--immich-upstream",
@@ -403,6 +409,12 @@ std::vector<Option> limit_group(ServeOptions& options) {
            .type_name = "SECONDS",
            .help = "Give back the memory of the models after so long without work; 0 = never",
            .target = integer_target(options.idle_unload_seconds, 0u, kMaxSeconds),
+           .group = kLimitGroup},
+          {.name = "--memory-budget",
+           .type_name = "MIB",
+           .help = "Weights and working memory of the models in memory; the least recently used one is "
+                   "unloaded for another, and loaded again when it is asked; 0 = any",
+           .target = integer_target(options.memory_budget_mebibytes, std::size_t{0}, std::size_t{1} << 24),
            .group = kLimitGroup}};
 }
 

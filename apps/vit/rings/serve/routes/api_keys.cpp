@@ -1,7 +1,9 @@
 #include "apps/vit/rings/serve/routes/api_keys.h"
 
 #include <algorithm>
+#include <charconv>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "apps/vit/ground/sha256.h"
@@ -68,14 +70,33 @@ bool ApiKey::allows_route(std::string_view path) const {
   return routes.empty() || std::ranges::any_of(routes, begins);
 }
 
-void ApiKeys::add(std::string_view key, std::vector<std::string> models, std::vector<std::string> routes,
-                  const std::string& place) {
-  std::string digest = digest_of(key);
-  const auto is_same = [&](const auto& other) { return other->digest == digest; };
+void ApiKeys::add(std::string_view key, ApiKey rights, const std::string& place) {
+  rights.digest = digest_of(key);
+  const auto is_same = [&](const auto& other) { return other->digest == rights.digest; };
   VIT_CHECK(std::ranges::none_of(keys_, is_same), kKeysWhere, place, ": this key was given before");
-  keys_.push_back(std::make_shared<const ApiKey>(
-      ApiKey{.digest = std::move(digest), .models = std::move(models), .routes = std::move(routes)}));
+  keys_.push_back(std::make_shared<const ApiKey>(std::move(rights)));
 }
+
+namespace {
+
+/// models=A,B, routes=/v1/..., requests=N or per-minute=N.
+void add_right(ApiKey& key, std::string_view word, const std::string& place) {
+  const std::string_view name = word.substr(0, word.find('=')),
+                         value = word.substr(std::min(name.size() + 1, word.size()));
+  if (name == "models" || name == "routes") {
+    (name == "models" ? key.models : key.routes) = split_list(value, place);
+    return;
+  }
+  VIT_CHECK(name == "requests" || name == "per-minute", kKeysWhere, place,
+            ": expected KEY [models=NAME,...] [routes=/PATH,...] [requests=N] [per-minute=N]");
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  VIT_CHECK(error == std::errc() && end == value.data() + value.size() && number > 0, kKeysWhere, place, ": ",
+            name, "= must be a number from 1 on");
+  (name == "requests" ? key.max_requests : key.per_minute) = number;
+}
+
+}  // namespace
 
 ApiKeys ApiKeys::parse(std::string_view text, const std::string& file) {
   ApiKeys out;
@@ -86,17 +107,13 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& file) {
     const std::string place = vit::text(file, ": line ", ++number);
     const std::string_view key = take_word(line);
     if (key.empty() || key.front() == '#') continue;
-    std::vector<std::string> models, routes;
+    ApiKey rights;
     for (std::string_view word = take_word(line); !word.empty() && word.front() != '#';
-         word = take_word(line)) {
-      const bool are_models = word.starts_with("models=");
-      VIT_CHECK(are_models || word.starts_with("routes="), kKeysWhere, place,
-                ": expected KEY [models=NAME,...] [routes=/PATH,...]");
-      (are_models ? models : routes) = split_list(word.substr(7), place);
-    }
-    for (const std::string& route : routes)
+         word = take_word(line))
+      add_right(rights, word, place);
+    for (const std::string& route : rights.routes)
       VIT_CHECK(route.starts_with("/"), kKeysWhere, place, ": a route begins with /");
-    out.add(key, std::move(models), std::move(routes), place);
+    out.add(key, std::move(rights), place);
   }
   return out;
 }
@@ -114,9 +131,9 @@ ApiKeys ApiKeys::read(const std::filesystem::path& key_file, const std::filesyst
     const std::string_view key = header_trimmed(std::string_view(text).substr(0, text.find_first_of("\r\n")));
     VIT_CHECK(!key.empty(), kKeysWhere, key_file.string(),
               ": its first line is empty; the key is expected there");
-    out.add(key, {}, {}, key_file.string());
+    out.add(key, {}, key_file.string());
   } else if (list_file.empty() && variable != nullptr) {
-    out.add(variable, {}, {}, "VIT_API_KEY");
+    out.add(variable, {}, "VIT_API_KEY");
   }
   return out;
 }

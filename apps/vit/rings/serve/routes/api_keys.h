@@ -14,6 +14,8 @@ struct ApiKey {
   std::string digest;               // SHA-256
   std::vector<std::string> models;  // names; empty: all
   std::vector<std::string> routes;  // beginnings of paths; empty: all
+  std::size_t max_requests = 0;     // in work at a time; 0: the server's own limit
+  std::size_t per_minute = 0;       // requests of work that begin in a minute; 0: any
 
   bool allows_model(std::string_view name) const;
   bool allows_route(std::string_view path) const;
@@ -23,8 +25,8 @@ struct ApiKey {
 class ApiKeys {
  public:
   /// `key_file`: its first line is a key; empty: none. `list_file`: a line for each key, `KEY [models=A,B]
-  /// [routes=/v1/...,/metrics]`, # begins a comment; empty: none. `variable`: a key, or null. Throws Error
-  /// that names file and line.
+  /// [routes=/v1/...,/metrics] [requests=N] [per-minute=N]`, # begins a comment; empty: none. `variable`: a
+  /// key, or null. Throws Error that names file and line.
   static ApiKeys read(const std::filesystem::path& key_file, const std::filesystem::path& list_file,
                       const char* variable);
   /// The keys of the lines of `text`; `file` is for messages.
@@ -36,8 +38,7 @@ class ApiKeys {
   std::shared_ptr<const ApiKey> find(std::string_view given) const;
 
  private:
-  void add(std::string_view key, std::vector<std::string> models, std::vector<std::string> routes,
-           const std::string& place);
+  void add(std::string_view key, ApiKey rights, const std::string& place);
   std::vector<std::shared_ptr<const ApiKey>> keys_;
 };
 

@@ -54,6 +54,12 @@ std::vector<WorkItem> read_openai_inputs(const internal::Json& body, StringMeani
 /// The texts of a member that is a string or a list of them. Throws ApiError (400).
 std::vector<WorkItem> read_texts(const internal::Json& body, std::string_view name, std::size_t max_inputs);
 
+/// A string or a list of 1 to `max` of them; nothing if the member is missing. Throws ApiError (400).
+std::vector<std::string> read_strings(const internal::Json& body, std::string_view name, std::size_t max);
+
+/// Throws ApiError (400) that names the member `labels` or template: each label has a name of its own, each
+/// template {}.
+void check_class_texts(const ClassTexts& texts, const std::string& labels);
 /// `candidate_labels`, each with a name of its own, and `template`, each with {}: a string or a list of
 /// strings. Nothing if there are no labels. Throws ApiError (400) that names the member.
 std::optional<ClassTexts> read_class_texts(const internal::Json& body);

@@ -102,7 +102,8 @@ std::vector<WorkItem> read_messages(const Json& messages) {
   return out;
 }
 
-/// A string or a list of them; nothing where the member is missing.
+}  // namespace
+
 std::vector<std::string> read_strings(const Json& body, std::string_view name, std::size_t max) {
   std::vector<std::string> out;
   const std::optional<Json> list = body.find(name);
@@ -123,7 +124,17 @@ std::vector<std::string> read_strings(const Json& body, std::string_view name, s
   return out;
 }
 
-}  // namespace
+void check_class_texts(const ClassTexts& texts, const std::string& labels) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : texts.names) {
+    if (name.empty() || !seen.insert(name).second)
+      throw ApiError(400, labels + ": each has a name of its own", labels, "invalid_value");
+  }
+  for (const std::string& pattern : texts.templates) {
+    if (pattern.find("{}") == std::string::npos)
+      throw ApiError(400, "template: no {} for the label", "template", "invalid_value");
+  }
+}
 
 std::optional<ClassTexts> read_class_texts(const Json& body) {
   ClassTexts out{.names = read_strings(body, "candidate_labels", kMaxLabels),
@@ -133,16 +144,7 @@ std::optional<ClassTexts> read_class_texts(const Json& body) {
       throw ApiError(400, "template requires candidate_labels", "template", "invalid_value");
     return std::nullopt;
   }
-  std::set<std::string_view> seen;
-  for (const std::string& name : out.names) {
-    if (name.empty() || !seen.insert(name).second)
-      throw ApiError(400, "candidate_labels: each has a name of its own", "candidate_labels",
-                     "invalid_value");
-  }
-  for (const std::string& pattern : out.templates) {
-    if (pattern.find("{}") == std::string::npos)
-      throw ApiError(400, "template: no {} for the label", "template", "invalid_value");
-  }
+  check_class_texts(out, "candidate_labels");
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include "apps/vit/rings/serve/http/base64.h"
 #include "apps/vit/rings/serve/routes/embeddings.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
+#include "apps/vit/rings/serve/routes/lines.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
@@ -19,7 +20,6 @@ using internal::Json;
 
 constexpr std::size_t kMaxArea = std::size_t{1} << 30, kMaxDimensions = 65536, kMaxTop = 1'000'000;
 constexpr std::size_t kTop = 5;  // as vit classify
-constexpr const char* kLines = "application/x-ndjson";
 /// `user` is what OpenAI's clients may add for its logs. Those after it are of vLLM, Jina, Cohere and others:
 /// `task`, `input_type` and what follows them choose among prompts of language models, which these models do
 /// not have.
@@ -121,24 +121,6 @@ void check_uncut(const Work& work, const std::string& param, std::string_view op
 
 namespace {
 
-/// A line of NDJSON for each input: what `write` makes of it, or its failure.
-template <typename Write>
-HttpResponse lines_of(const Work& work, const Write& write) {
-  HttpResponse out{.content_type = kLines};
-  for (std::size_t i = 0; i < work.items.size(); ++i) {
-    const WorkItem& item = work.items[i];
-    JsonWriter json(out.body);
-    if (item.failure.empty()) {
-      write(json, item, i);
-    } else {
-      json.begin_object().member("index", i).key("error").begin_object();
-      json.member("message", item.failure).end_object().end_object();
-    }
-    out.body += "\n";
-  }
-  return out;
-}
-
 void write_embedding(JsonWriter& json, const WorkItem& item, std::size_t index, const VectorFormat& format) {
   json.begin_object().member("object", "embedding").member("index", index).key("embedding");
   write_vector(json, item.values, format);
@@ -186,7 +168,7 @@ void answer_embeddings_of(Service& service, const std::shared_ptr<Call>& call, S
   if (model.facts().embedding_dim == 0)
     throw ApiError(400, "this model has no vector of an image", "model", "unsupported_input");
   const VectorFormat format = read_format(body, model.facts());
-  const bool may_cut = read_truncation(body), as_lines = call->request.accept == kLines;
+  const bool may_cut = read_truncation(body), as_lines = wants_lines(call->request);
   work->area = read_area(body);
   if (work->area.least + work->area.most > 0) check_has_area(service, work->model);
   work->items = read_openai_inputs(body, strings, service.options().max_inputs);
@@ -224,17 +206,6 @@ struct ClassFormat {
   ClassActivation activation = ClassActivation::softmax;
   std::size_t top = kTop;
 };
-
-/// Throws the failure of classes in words, which is that of every input.
-void check_classes(const Work& work) {
-  if (!work.classes || work.classifier) return;
-  const WorkItem& item = work.items.front();
-  const bool is_too_long = item.kind == ErrorKind::unsupported;
-  throw ApiError(is_too_long                  ? 413
-                 : item.kind == ErrorKind::io ? 503
-                                              : 400,
-                 item.failure, "candidate_labels", is_too_long ? "too_long" : "invalid_value");
-}
 
 void write_labels(JsonWriter& json, const WorkItem& item, std::size_t index, const ClassFormat& format) {
   json.begin_object().member("index", index).key("labels").begin_array();
@@ -287,7 +258,7 @@ void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
   service.check_takes(work->model, work->items);
   call->request.body = {};
   service.run(call, work,
-              [format = std::move(format), as_lines = call->request.accept == kLines](const Work& done) {
+              [format = std::move(format), as_lines = wants_lines(call->request)](const Work& done) {
                 return as_lines ? class_lines(done, format) : classes_response(done, format);
               });
 }

@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "apps/vit/ground/text_format.h"
-#include "apps/vit/rings/serve/http/http_head.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/analysis/features.h"
@@ -105,19 +104,6 @@ HttpResponse nearest_response(const Work& work, const ImageIndex& index, std::si
   return out;
 }
 
-/// The index holds pictures that are not for everyone. A page of another server whose name was made to lead
-/// to this address (DNS rebinding) gets nothing of them: without a key, requests name this server as it is
-/// known.
-void check_name(const Service& service, const Call& call) {
-  const ServiceOptions& options = service.options();
-  const std::string_view host = host_of_authority(call.request.host);
-  if (service.has_keys() || is_own_host(host, options.names)) return;
-  throw ApiError(421,
-                 vit::text("this server is not known as ", host, ": start it with --allow-origin http://",
-                           host, " or with a key"),
-                 {}, "unknown_host");
-}
-
 /// The images of the index that are most similar; none where there is no index of this model.
 void answer_nearest(Service& service, const std::shared_ptr<Call>& call) {
   check_name(service, *call);
@@ -125,7 +111,7 @@ void answer_nearest(Service& service, const std::shared_ptr<Call>& call) {
   const auto work = std::make_shared<Work>();
   work->model = service.find_model(*call, find_text(body, "model"));
   const std::size_t top = find_count(body, "top", kMaxNearest).value_or(kNearest);
-  const ImageIndex* const index = service.index_of(work->model);
+  const ImageIndex* const index = service.models()[work->model].index();
   if (index == nullptr) return call->respond({.body = "{\"results\": []}"});
   const std::optional<std::string> image = find_text(body, kImageParam);
   if (!image) throw ApiError(400, "image is missing", kImageParam, "missing");
@@ -154,7 +140,7 @@ constexpr std::string_view kPictures = "/page/picture/";
 /// The file of an image of the index, as it is.
 void answer_picture(Service& service, const std::shared_ptr<Call>& call) {
   check_name(service, *call);
-  const ImageIndex* const index = service.options().index;
+  const ImageIndex* const index = service.options().index.get();
   const std::string_view digits = std::string_view(call->request.path).substr(kPictures.size());
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/vit/rings/serve/http/header_text.h"
+#include "apps/vit/rings/serve/http/http_head.h"
 #include "vit/base/check.h"
 #include "vit/version.h"
 
@@ -49,13 +50,36 @@ std::string_view key_of(const HttpRequest& request) {
 
 }  // namespace
 
+/// Throws the failure of classes in words, which is that of every input.
+void check_classes(const Work& work) {
+  if (!work.classes || work.encoded) return;
+  const WorkItem& item = work.items.front();
+  const bool is_too_long = item.kind == ErrorKind::unsupported;
+  throw ApiError(is_too_long                  ? 413
+                 : item.kind == ErrorKind::io ? 503
+                                              : 400,
+                 item.failure, work.wanted == Wanted::task ? "classes" : "candidate_labels",
+                 is_too_long ? "too_long" : "invalid_value");
+}
+
+void check_name(const Service& service, const Call& call) {
+  const ServiceOptions& options = service.options();
+  const std::string_view host = host_of_authority(call.request.host);
+  if (service.has_keys() || is_own_host(host, options.names)) return;
+  throw ApiError(421,
+                 vit::text("this server is not known as ", host, ": start it with --allow-origin http://",
+                           host, " or with a key"),
+                 {}, "unknown_host");
+}
+
+ApiError failure_of_item(const WorkItem& item, const std::string& param) {
+  const bool is_servers = item.kind == ErrorKind::io;
+  return ApiError(is_servers ? 503 : 400, item.failure, param, is_servers ? "unavailable" : "invalid_input");
+}
+
 void check_items(const Work& work, const std::string& param) {
   for (std::size_t i = 0; i < work.items.size(); ++i) {
-    const WorkItem& item = work.items[i];
-    if (item.failure.empty()) continue;
-    const bool is_servers = item.kind == ErrorKind::io;
-    throw ApiError(is_servers ? 503 : 400, item.failure, vit::text(param, "[", i, "]"),
-                   is_servers ? "unavailable" : "invalid_input");
+    if (!work.items[i].failure.empty()) throw failure_of_item(work.items[i], vit::text(param, "[", i, "]"));
   }
 }
 
@@ -71,8 +95,8 @@ Service::Service(std::span<ServedModel> models, Engine& engine, DecodePool& pool
       tasks_(options_.threads),
       slow_tasks_(options_.immich_upstream.empty() ? 0 : kUpstreamThreads) {
   for (const std::span<const Route> table :
-       {operation_routes(), openai_routes(), dialect_routes(), inference_routes(), immich_routes(),
-        weaviate_routes(), page_routes()})
+       {operation_routes(), openai_routes(), dialect_routes(), inference_routes(), dense_routes(),
+        task_routes(), immich_routes(), weaviate_routes(), page_routes()})
     routes_.insert(routes_.end(), table.begin(), table.end());
 }
 
@@ -88,7 +112,7 @@ std::size_t find_index_model(std::span<const ServedModel> models, const ImageInd
 }
 
 void Service::set_ready() {
-  if (options_.index != nullptr) index_model_ = find_index_model(models_, *options_.index);
+  if (options_.index) models_[find_index_model(models_, *options_.index)].set_index(options_.index);
   is_ready_.store(true);
 }
 
@@ -158,7 +182,7 @@ std::optional<ApiError> Service::set_client(HttpRequest& request, const Route* r
     if (!needs_key) return std::nullopt;
     return ApiError(401, "a key is needed: Authorization: Bearer KEY", {}, "invalid_api_key");
   }
-  if (keys->size() > 1) request.client = "key " + key->digest;
+  if (keys->size() > 1 || key->max_requests > 0) request.client = "key " + key->digest;
   if (!needs_key || key->allows_route(request.path)) return std::nullopt;
   return ApiError(403, "this key is not for " + request.path, {}, "forbidden");
 }
@@ -203,6 +227,21 @@ bool Service::take_bytes(const HttpRequest& request, std::size_t bytes) {
   return true;
 }
 
+/// Whether a key may begin one more request: it has as many as its limit at once, and gets them again over a
+/// minute.
+bool Service::take_turn_of_minute(const ApiKey& key) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto most = static_cast<double>(key.per_minute);
+  const auto [at, is_new] = allowances_.try_emplace(key.digest, Allowance{.left = most, .when = now});
+  Allowance& allowance = at->second;
+  const std::chrono::duration<double> past = now - allowance.when;
+  allowance.left = std::min(most, allowance.left + past.count() * most / 60.0);
+  allowance.when = now;
+  if (allowance.left < 1) return false;
+  allowance.left -= 1;
+  return true;
+}
+
 /// Requests count once their bodies are complete.
 std::optional<HttpResponse> Service::begin(const HttpRequest& request) {
   const Route* const route = find_route(request.method, request.path);
@@ -210,6 +249,16 @@ std::optional<HttpResponse> Service::begin(const HttpRequest& request) {
   Held& held = held_[request.client];
   if (num_requests_.load() >= options_.max_requests || held.requests >= share_of_one(options_.max_requests))
     return reject(route, "busy", ApiError(429, "too many requests wait; try again", {}, "busy"));
+  if (const std::shared_ptr<const ApiKey> key = keys()->find(key_of(request))) {
+    if (key->max_requests > 0 && held.requests >= key->max_requests)
+      return reject(route, "key_limit",
+                    ApiError(429, vit::text("this key may have ", key->max_requests, " requests at a time"),
+                             {}, "key_limit"));
+    if (key->per_minute > 0 && !take_turn_of_minute(*key))
+      return reject(route, "key_limit",
+                    ApiError(429, vit::text("this key may begin ", key->per_minute, " requests a minute"), {},
+                             "key_limit"));
+  }
   ++num_requests_;
   ++held.requests;
   return std::nullopt;
@@ -235,7 +284,8 @@ Metrics::Gauges Service::gauges() const {
   return {.queue_depth = engine_.num_waiting(),
           .connections_in_work = num_requests_.load(),
           .worker_restarts = pool_.num_restarts(),
-          .models_loaded = engine_.num_loaded(),
+          .models_loaded = engine_.memory().num_loaded(),
+          .model_bytes = engine_.memory().bytes(),
           .lines_dropped = log_.num_dropped()};
 }
 
@@ -249,7 +299,8 @@ void Service::handle(HttpRequest request, Respond respond, GoneFlag gone) {
            .gone = std::move(gone),
            .deadline = std::chrono::steady_clock::now() + std::chrono::seconds(options_.request_seconds),
            .dialect = route->dialect,
-           .key = nullptr});
+           .key = nullptr,
+           .route = route->path});
   call->key = keys()->find(key_of(call->request));
   if (route->is_instant) return answer_failures(*call, [&] { route->answer(*this, call); });
   tasks_.post([this, route, call] {
@@ -257,7 +308,8 @@ void Service::handle(HttpRequest request, Respond respond, GoneFlag gone) {
   });
 }
 
-std::size_t Service::find_model(const Call& call, const std::optional<std::string>& name) const {
+std::size_t Service::find_model(const Call& call, const std::optional<std::string>& name,
+                                bool (*takes)(const ServedModel& model)) const {
   std::string names;
   std::size_t num_allowed = 0, allowed = 0;
   for (std::size_t i = 0; i < models_.size(); ++i) {
@@ -266,7 +318,7 @@ std::size_t Service::find_model(const Call& call, const std::optional<std::strin
       if (is_allowed) return i;
       throw ApiError(403, "this key is not for the model '" + *name + "'", "model", "forbidden");
     }
-    if (!is_allowed) continue;
+    if (!is_allowed || (!name && takes != nullptr && !takes(models_[i]))) continue;
     ++num_allowed;
     allowed = i;
     names += (names.empty() ? "" : ", ") + models_[i].name();
@@ -275,6 +327,8 @@ std::size_t Service::find_model(const Call& call, const std::optional<std::strin
   if (name)
     throw ApiError(404, "there is no model '" + name->substr(0, kMostOfName) + "' here; there are: " + names,
                    "model", "model_not_found");
+  if (num_allowed == 0 && takes != nullptr)
+    throw ApiError(400, "no model here that this client may use does that", "model", "unsupported_input");
   if (num_allowed == 0) throw ApiError(403, "this key is for no model here", "model", "forbidden");
   if (num_allowed > 1) throw ApiError(400, "model: which one? There are: " + names, "model", "missing");
   return allowed;
@@ -291,6 +345,15 @@ void Service::check_takes(std::size_t model, std::span<const WorkItem> items) co
   }
 }
 
+void Service::count_work(const Call& call, const Work& work) {
+  const auto num_texts = static_cast<std::size_t>(
+      std::ranges::count_if(work.items, [](const WorkItem& item) { return item.is_text; }));
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - call.start;
+  metrics_.add_model_work(
+      models_[work.model].name(), call.route,
+      {.images = work.items.size() - num_texts, .texts = num_texts, .seconds = time.count()});
+}
+
 void Service::run(const std::shared_ptr<Call>& call, std::shared_ptr<Work> work, Format format) {
   work->gone = call->gone;
   work->client = call->request.client;
@@ -298,8 +361,10 @@ void Service::run(const std::shared_ptr<Call>& call, std::shared_ptr<Work> work,
   work->deadline = call->deadline;
   work->done = [this, call, format = std::move(format), weak = std::weak_ptr<Work>(work)](Work&) {
     const std::shared_ptr<Work> done = weak.lock();
-    tasks_.post([call, format, done] {
-      if (!call->gone->load()) answer_failures(*call, [&] { call->respond(format(*done)); });
+    tasks_.post([this, call, format, done] {
+      if (call->gone->load()) return;
+      answer_failures(*call, [&] { call->respond(format(*done)); });
+      count_work(*call, *done);
     });
   };
   if (const std::optional<Refusal> refusal = engine_.submit(work)) {

@@ -18,6 +18,7 @@
 #include "apps/vit/rings/serve/routes/api_error.h"
 #include "apps/vit/rings/serve/routes/api_keys.h"
 #include "apps/vit/rings/serve/routes/request_log.h"
+#include "apps/vit/rings/serve/routes/route.h"
 #include "apps/vit/rings/serve/work/engine.h"
 #include "apps/vit/rings/serve/work/image_index.h"
 #include "apps/vit/rings/serve/work/metrics.h"
@@ -27,46 +28,6 @@
 
 namespace vit::app {
 
-class Service;
-
-/// One request on its way to an answer.
-struct Call {
-  HttpRequest request;
-  Respond respond;
-  GoneFlag gone;
-  std::chrono::steady_clock::time_point deadline;
-  Dialect dialect = Dialect::openai;
-  std::shared_ptr<const ApiKey> key{};  // null: the server asks for none
-};
-
-/// What answers a path. Works in a thread of the service; what it throws becomes the answer.
-struct Route {
-  std::string_view method, path;
-  Dialect dialect;
-  bool needs_key;
-  bool is_work;  // of models: counted, bounded, and refused until they are loaded
-  void (*answer)(Service& service, const std::shared_ptr<Call>& call);
-  bool takes_rest = false;        // path is the beginning of those that it answers
-  bool is_instant = false;        // answered in the thread of the server, whatever else is in work
-  std::string_view summary = {};  // of /openapi.json
-};
-
-// The tables of each interface.
-std::span<const Route> operation_routes();
-std::span<const Route> openai_routes();
-std::span<const Route> immich_routes();
-std::span<const Route> weaviate_routes();
-std::span<const Route> dialect_routes();
-std::span<const Route> inference_routes();
-std::span<const Route> page_routes();
-
-/// The page for a browser.
-void answer_page(Service& service, const std::shared_ptr<Call>& call);
-// page.html, page.css and page.js of this folder, which the build embeds
-extern const std::string_view kServePageFrame;
-extern const std::string_view kServePageStyle;
-extern const std::string_view kServePageScript;
-
 struct ServiceOptions {
   ApiKeys keys;                                            // empty: none is asked for
   std::size_t max_requests = 256;                          // in work at a time
@@ -75,10 +36,10 @@ struct ServiceOptions {
   unsigned request_seconds = 60;
   std::size_t threads = 1;  // that read requests and write answers
   std::size_t max_body = std::size_t{32} << 20;
-  std::string immich_upstream;           // "": none
-  bool immich_resizes_as_model = false;  // of /predict: see ImageRules
-  std::vector<std::string> names{};      // of this server, besides localhost; "*": any
-  const ImageIndex* index = nullptr;     // of the page; null: none
+  std::string immich_upstream;                // "": none
+  bool immich_resizes_as_model = false;       // of /predict: see ImageRules
+  std::vector<std::string> names{};           // of this server, besides localhost; "*": any
+  std::shared_ptr<const ImageIndex> index{};  // of the page; null: none
   std::span<const std::optional<Preprocessor>> preprocessors{};  // of the models
 };
 
@@ -97,17 +58,14 @@ class Service {
 
   const ServiceOptions& options() const noexcept { return options_; }
   std::span<const ServedModel> models() const noexcept { return models_; }
-  /// The index, where it holds vectors of this model; null otherwise.
-  const ImageIndex* index_of(std::size_t model) const noexcept {
-    return model == index_model_ ? options_.index : nullptr;
-  }
   bool is_ready() const noexcept { return is_ready_.load(); }
   Metrics::Gauges gauges() const;
   const Metrics& metrics() const noexcept { return metrics_; }
   std::span<const Route> routes() const noexcept { return routes_; }
-  /// The index of a model by name; the only one where there is no name. Throws ApiError: 404, 403 for one
-  /// that the key does not allow, 400 where a name is needed.
-  std::size_t find_model(const Call& call, const std::optional<std::string>& name) const;
+  /// The index of a model by name; the only one that `takes` the request (null: any) where there is no name.
+  /// Throws ApiError: 404, 403 for one that the key does not allow, 400 where a name is needed.
+  std::size_t find_model(const Call& call, const std::optional<std::string>& name,
+                         bool (*takes)(const ServedModel& model) = nullptr) const;
   /// Whether a key is asked for.
   bool has_keys() const;
   /// Throws ApiError unless the model takes every one of these inputs.
@@ -127,8 +85,15 @@ class Service {
     std::size_t requests = 0, bytes = 0;
   };
 
+  /// The requests that a key may still begin.
+  struct Allowance {
+    double left = 0;
+    std::chrono::steady_clock::time_point when;
+  };
+
   std::optional<HttpResponse> admit(HttpRequest& request);
   std::optional<HttpResponse> begin(const HttpRequest& request);
+  bool take_turn_of_minute(const ApiKey& key);
   bool take_bytes(const HttpRequest& request, std::size_t bytes);
   void handle(HttpRequest request, Respond respond, GoneFlag gone);
   void finished(const HttpRecord& record);
@@ -136,6 +101,7 @@ class Service {
   std::string allowed_methods(std::string_view path) const;
   std::shared_ptr<const ApiKeys> keys() const;
   std::optional<ApiError> set_client(HttpRequest& request, const Route* route) const;
+  void count_work(const Call& call, const Work& work);
   HttpResponse reject(const Route* route, std::string_view reason, const ApiError& error);
 
   std::span<ServedModel> models_;
@@ -147,17 +113,25 @@ class Service {
   std::vector<Route> routes_;
   mutable std::mutex keys_mutex_;
   std::shared_ptr<const ApiKeys> keys_;  // guarded
-  std::size_t index_model_ = 0;          // whose vectors the index holds
   std::atomic<bool> is_ready_{false};
   std::atomic<std::size_t> num_requests_{0};
-  std::size_t num_bytes_ = 0;  // this and the next belong to the thread of the server
+  std::size_t num_bytes_ = 0;  // this and the next two belong to the thread of the server
   std::map<std::string, Held> held_;
-  TaskThreads tasks_, slow_tasks_;  // last: their threads end first
+  std::map<std::string, Allowance> allowances_;  // by the digest of a key that has a limit
+  TaskThreads tasks_, slow_tasks_;               // last: their threads end first
 };
 
 /// Which of the models, all loaded once, made the index. Throws Error if none of them did.
 std::size_t find_index_model(std::span<const ServedModel> models, const ImageIndex& index);
 
+/// An index holds pictures that are not for everyone. A page of another server whose name was made to lead to
+/// this address (DNS rebinding) gets nothing of them: without a key, requests name this server as it is
+/// known. Throws ApiError (421) for another name.
+void check_name(const Service& service, const Call& call);
+/// The failure of an item as an answer.
+ApiError failure_of_item(const WorkItem& item, const std::string& param);
+/// Throws the failure of classes in words, which is that of every input.
+void check_classes(const Work& work);
 /// Throws the failure of the first item that failed as an ApiError whose param is `param` with its index.
 void check_items(const Work& work, const std::string& param);
 

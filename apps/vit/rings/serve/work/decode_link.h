@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "vit/image/preprocess.h"
+
 namespace vit::app {
 
 /// Whose rules make pixels of an image file.
@@ -22,6 +24,8 @@ struct DecodeTask {
   std::uint32_t model = 0;
   ImageRules rules = ImageRules::checkpoint;
   std::uint64_t least_area = 0, most_area = 0;  // limits in place of the model's own; 0 = those
+  bool has_box = false;
+  Box box{};  // part of the image that becomes pixels, if there is one
 };
 
 /// What became of it.
@@ -29,6 +33,7 @@ struct DecodeReply {
   enum class Kind : std::uint32_t {
     taken,    // the process has read the task
     pixels,   // they lie after the file
+    outside,  // the box has no pixel of the image
     failure,  // its text lies after the file
     ended,    // from the supervisor: the process ended, and another one takes its place
   };

@@ -255,6 +255,8 @@ FilePixels DecodePool::decode(std::size_t index, std::string_view file, DecodeTa
       if (num_replaced == 0) cleared.of_pixels = out.pixels.num_elements() * sizeof(float);
       return out;
     }
+    if (reply->kind == DecodeReply::Kind::outside)
+      return {.pixels = {}, .image_size = {reply->image_height, reply->image_width}};
     if (reply->kind == DecodeReply::Kind::failure) parts_->fail_as(place, *reply);
   }
 }

@@ -38,8 +38,8 @@ class DecodePool {
 
   std::size_t size() const noexcept;
   /// Decodes and preprocesses in process `index`, for one thread at a time; of `task` the model and its rules
-  /// count. Throws Error: what the file has wrong, or that it ended the process twice, or was not done by the
-  /// deadline.
+  /// count; no pixels for a box outside of the image. Throws Error: what the file has wrong, or that it ended
+  /// the process twice, or was not done by the deadline.
   FilePixels decode(std::size_t index, std::string_view file, DecodeTask task, Clock::time_point deadline);
   /// `lost` is called once, in a thread of the pool, if the supervisor ends by itself: no further file is
   /// decoded then.

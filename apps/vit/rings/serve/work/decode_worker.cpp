@@ -19,6 +19,7 @@
 
 #include "apps/vit/rings/serve/work/decode_link.h"
 #include "vit/base/check.h"
+#include "vit/image/warp_box.h"
 
 namespace vit::app {
 namespace {
@@ -66,6 +67,7 @@ class Worker {
     DecodeReply reply{.number = task.number, .kind = DecodeReply::Kind::pixels};
     try {
       const Preprocessor& preprocessor = *preprocessors_[task.model];
+      if (task.has_box) return decode_box(task, preprocessor, file);
       const bool has_limits = task.least_area != 0 || task.most_area != 0;
       const FilePixels found =
           has_limits
@@ -74,15 +76,7 @@ class Worker {
           : task.rules == ImageRules::checkpoint
               ? preprocessor.run_bytes(file, kFileName, memory_)
               : run_by_immich_rules(preprocessor.config(), task.rules, file, memory_);
-      const std::size_t bytes = found.pixels.num_elements() * sizeof(float);
-      VIT_CHECK(bytes <= place_.pixel_bytes, (Where{"image", ErrorKind::unsupported}), "an input of ",
-                found.pixels.dim(1), " x ", found.pixels.dim(2), " pixels is more than the server takes");
-      std::memcpy(place_.memory + place_.file_bytes, found.pixels.data(), bytes);
-      reply.channels = found.pixels.dim(0);
-      reply.height = found.pixels.dim(1);
-      reply.width = found.pixels.dim(2);
-      reply.image_height = found.image_size.height;
-      reply.image_width = found.image_size.width;
+      set_pixels(reply, found);
     } catch (const Error& error) {
       set_failure(reply, error.message(), error.kind());
     } catch (const std::bad_alloc&) {
@@ -91,6 +85,31 @@ class Worker {
       set_failure(reply, error.what(), ErrorKind::format);
     }
     return reply;
+  }
+
+  /// A box of the image, which is decoded whole.
+  DecodeReply decode_box(const DecodeTask& task, const Preprocessor& preprocessor,
+                         std::span<const std::byte> file) const {
+    DecodeReply reply{.number = task.number, .kind = DecodeReply::Kind::outside};
+    const Image image = decode_bytes(file, preprocessor.decode_options(), kFileName);
+    reply.image_height = image.height();
+    reply.image_width = image.width();
+    if (internal::is_outside(task.box, image.size())) return reply;
+    reply.kind = DecodeReply::Kind::pixels;
+    set_pixels(reply, {.pixels = preprocessor.run_box(image, task.box), .image_size = image.size()});
+    return reply;
+  }
+
+  void set_pixels(DecodeReply& reply, const FilePixels& found) const {
+    const std::size_t bytes = found.pixels.num_elements() * sizeof(float);
+    VIT_CHECK(bytes <= place_.pixel_bytes, (Where{"image", ErrorKind::unsupported}), "an input of ",
+              found.pixels.dim(1), " x ", found.pixels.dim(2), " pixels is more than the server takes");
+    std::memcpy(place_.memory + place_.file_bytes, found.pixels.data(), bytes);
+    reply.channels = found.pixels.dim(0);
+    reply.height = found.pixels.dim(1);
+    reply.width = found.pixels.dim(2);
+    reply.image_height = found.image_size.height;
+    reply.image_width = found.image_size.width;
   }
 
   void set_failure(DecodeReply& reply, std::string_view text, ErrorKind kind) const {

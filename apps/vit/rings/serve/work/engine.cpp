@@ -1,61 +1,16 @@
 #include "apps/vit/rings/serve/work/engine.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <cmath>
 #include <exception>
 #include <new>
 #include <utility>
 
-#include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/config.h"
 
 namespace vit::app {
-namespace {
-
-constexpr std::size_t kTextsAtOnce = 64;
-constexpr const char* kNotFinite = "the features are not finite; damaged pixels or weights?";
-constexpr const char* kGone = "client disconnected";
-
-double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
-/// What the class token attends to in the last block.
-OutputKey attention_key(const ModelConfig& config) {
-  return {Output::attention_query, config.encoder.depth - 1, 0};
-}
-
-Request request_of(Wanted wanted, bool by_texts, const ModelConfig& config) {
-  switch (wanted) {
-    case Wanted::embedding: return default_output(config);
-    case Wanted::classes: return by_texts ? default_output(config) : Output::logits;
-    case Wanted::look: {
-      Request request{Output::patches};
-      if (config.tokens.class_token) request.add(attention_key(config));
-      return request;
-    }
-  }
-  return {};
-}
-
-/// The mean over the heads of what the class token attends to, patches only.
-std::vector<float> attention_to_patches(const ImageOutputs& outputs, const ModelConfig& config) {
-  const TensorView<const float> heads = outputs[attention_key(config)];
-  const std::size_t prefix = outputs.num_prefix_tokens();
-  std::vector<float> out(heads.dim(1) - prefix);
-  for (std::size_t h = 0; h < heads.dim(0); ++h) {
-    for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] += heads.row(h)[prefix + i] / static_cast<float>(heads.dim(0));
-  }
-  return out;
-}
-
-}  // namespace
-
 Engine::Engine(std::span<ServedModel> models, DecodePool& pool, Metrics& metrics,
                const EngineOptions& options)
     : models_(models),
@@ -67,6 +22,7 @@ Engine::Engine(std::span<ServedModel> models, DecodePool& pool, Metrics& metrics
                                       : Session::most_images_per_group({.threads = options.threads})),
       ready_(models.size()),
       costs_(models.size()),
+      memory_(models, options.memory_budget),
       worker_outputs_(pool.size()) {}
 
 Engine::~Engine() {
@@ -96,10 +52,7 @@ void Engine::start(std::function<void(const std::string&)> loaded) {
 bool Engine::load_all() {
   std::string failure;
   try {
-    for (ServedModel& model : models_) {
-      model.load();
-      ++num_loaded_;
-    }
+    memory_.load_all();
   } catch (const std::bad_alloc&) {
     failure = "out of memory while the models are loaded";
   } catch (const std::exception& error) {
@@ -141,7 +94,7 @@ std::optional<Refusal> Engine::refusal_of(const Work& work) const {
   const double seconds = cost.text * static_cast<double>(num_texts) + (cost.decode + cost.image) *
                                                                           static_cast<double>(num_images) /
                                                                           static_cast<double>(num_threads_);
-  const double left = seconds_between(Clock::now(), work.deadline);
+  const double left = std::chrono::duration<double>(work.deadline - Clock::now()).count();
   constexpr double kDoubt = 0.8;  // of the estimate: what would just be done is tried
   if (kDoubt * seconds <= left) return std::nullopt;
   const auto fitting = static_cast<std::size_t>(static_cast<double>(work.items.size()) * left / seconds);
@@ -158,7 +111,7 @@ Engine::Turn Engine::turn_of(const Work& work, std::uint64_t place) {
 
 void Engine::enqueue_items(const std::shared_ptr<Work>& work) {
   for (std::size_t i = 0; i < work->items.size(); ++i) {
-    Ref ref{.work = work, .index = i, .turn = turn_of(*work, i), .pixels = {}};
+    Ref ref{.work = work, .index = i, .turn = turn_of(*work, i)};
     WorkItem& item = work->items[i];
     const bool is_ready = item.is_text || !item.pixels.empty();
     ref.pixels = std::move(item.pixels);
@@ -170,7 +123,7 @@ void Engine::enqueue_items(const std::shared_ptr<Work>& work) {
 
 /// The classes of a request come before its images.
 void Engine::enqueue_classes(const std::shared_ptr<Work>& work) {
-  Ref ref{.work = work, .index = Ref::kClasses, .turn = turn_of(*work, 0), .pixels = {}};
+  Ref ref{.work = work, .index = Ref::kClasses, .turn = turn_of(*work, 0)};
   ready_[work->model].emplace(ref.turn, std::move(ref));
   ++num_ready_;
 }
@@ -205,27 +158,32 @@ void Engine::set_failure(const Ref& ref, std::string text, ErrorKind kind) {
 // ------------------------------------------------------------------------------------------- taking turns
 
 bool Engine::may_decode() const {
-  return !files_.empty() && !is_computing_ && num_decoding_ + num_tasks_ < num_threads_ &&
+  return !files_.empty() && !is_computing_ && num_busy() < num_threads_ &&
          num_ready_ + num_decoding_ < batch_limit_;
 }
 
-/// Once nothing is left to decode that could be computed with what is ready.
+/// Once nothing is left to decode that could be computed with what is ready, and nothing to write: what is
+/// computed does not pile up.
 bool Engine::may_compute() const {
-  return num_ready_ > 0 && num_decoding_ == 0 && num_tasks_ == 0 &&
+  return num_ready_ > 0 && num_busy() == 0 && results_.empty() &&
          (files_.empty() || num_ready_ >= batch_limit_);
+}
+
+bool Engine::may_write() const {
+  return !results_.empty() && !is_computing_ && num_busy() < num_threads_;
 }
 
 /// How many images of the oldest queue a worker computes now; 0 where it does not.
 std::size_t Engine::task_size() const {
-  if (is_computing_ || num_ready_ == 0 || num_decoding_ + num_tasks_ >= num_threads_ ||
-      pool_.size() < num_threads_)
-    return 0;
+  if (is_computing_ || num_ready_ == 0 || num_busy() >= num_threads_ || pool_.size() < num_threads_) return 0;
   const Queue& queue = ready_[next_queue()];
   const Ref& oldest = queue.begin()->second;
   const ServedModel& served = models_[oldest.work->model];
   if (oldest.is_classes() || oldest.item().is_text || oldest.work->classes || !served.is_loaded()) return 0;
   const std::size_t size =
-      std::min(served.images_per_task(oldest.pixels.dim(1), oldest.pixels.dim(2)), batch_limit_);
+      oldest.is_task()
+          ? 1
+          : std::min(served.images_per_task(oldest.pixels.dim(1), oldest.pixels.dim(2)), batch_limit_);
   const bool more_come = !files_.empty() || num_decoding_ > 0;
   if (queue.size() < size && more_come) return 0;
   const std::size_t num_inputs = files_.size() + num_ready_ + num_decoding_ + num_in_tasks_;
@@ -238,9 +196,12 @@ void Engine::work_loop(std::size_t worker) {
   std::unique_lock lock(mutex_);
   while (true) {
     std::size_t size = 0;
-    can_work_.wait(lock, [&] { return is_stopped_ || (size = task_size()) > 0 || may_decode(); });
+    can_work_.wait(lock,
+                   [&] { return is_stopped_ || may_write() || (size = task_size()) > 0 || may_decode(); });
     if (is_stopped_) return;
-    if (size > 0) {
+    if (may_write()) {
+      write_result(std::move(results_.extract(results_.begin()).mapped()), lock);
+    } else if (size > 0) {
       std::vector<Ref> task = take_task(size);
       const std::size_t num_images = task.size();
       ++num_tasks_;
@@ -260,48 +221,12 @@ void Engine::work_loop(std::size_t worker) {
   }
 }
 
-/// With the lock held before and after.
-void Engine::decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& lock) {
-  ++num_decoding_;
-  lock.unlock();
-  WorkItem& item = ref.item();
-  if (is_dropped(ref)) {
-    set_failure(ref, kGone, ErrorKind::io);
-  } else {
-    try {
-      const Clock::time_point start = Clock::now();
-      FilePixels found = pool_.decode(worker, item.data,
-                                      {.model = static_cast<std::uint32_t>(ref.work->model),
-                                       .rules = ref.work->image_rules,
-                                       .least_area = ref.work->area.least,
-                                       .most_area = ref.work->area.most},
-                                      ref.work->deadline);
-      ref.pixels = std::move(found.pixels);
-      item.image_size = found.image_size;
-      add_cost(&Cost::decode, ref.work->model, seconds_between(start, Clock::now()), 1);
-    } catch (const Error& error) {
-      set_failure(ref, std::string(error.message()), error.kind());
-    } catch (const std::exception& error) {
-      set_failure(ref, error.what(), ErrorKind::io);
-    }
-  }
-  std::string().swap(item.data);  // the file is no longer needed
-  const bool is_ready = item.failure.empty();
-  if (!is_ready) finish(std::span(&ref, 1));
-  lock.lock();
-  --num_decoding_;
-  if (is_ready) {
-    ready_[ref.work->model].emplace(ref.turn, std::move(ref));
-    ++num_ready_;
-  }
-}
-
 void Engine::compute_loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    const auto reloads = [this] { return reload_done_ != nullptr && num_tasks_ == 0; };
+    const auto reloads = [this] { return reload_done_ != nullptr && num_tasks_ + num_writing_ == 0; };
     const auto wakes = [&] { return is_stopped_ || reloads() || (may_compute() && task_size() == 0); };
-    if (options_.idle_unload_seconds == 0 || num_loaded_.load() == 0) {
+    if (options_.idle_unload_seconds == 0 || memory_.num_loaded() == 0) {
       can_compute_.wait(lock, wakes);
     } else if (!can_compute_.wait_for(lock, std::chrono::seconds(options_.idle_unload_seconds), wakes)) {
       if (num_waiting_ == 0) unload_idle();
@@ -312,7 +237,7 @@ void Engine::compute_loop() {
     if (reloads()) {
       const std::function<void(const std::string&)> done = std::exchange(reload_done_, nullptr);
       lock.unlock();
-      reload_all(done);
+      memory_.reload_all(done);
     } else {
       std::vector<Ref> batch = take_batch();
       lock.unlock();
@@ -332,26 +257,10 @@ void Engine::reload(std::function<void(const std::string&)> done) {
   can_compute_.notify_one();
 }
 
-void Engine::reload_all(const std::function<void(const std::string&)>& done) {
-  std::size_t num_loaded = 0;
-  for (ServedModel& model : models_) {
-    try {
-      model.reload();
-    } catch (const std::exception& error) {
-      done(text("the model '", model.name(), "' stays as it was: ", error.what()));
-    }
-    if (model.is_loaded()) ++num_loaded;
-  }
-  num_loaded_ = num_loaded;
-  done("models and keys are read again");
-}
-
 void Engine::unload_idle() {
-  for (ServedModel& model : models_) model.unload();
   outputs_ = {};
   for (BatchOutputs& outputs : worker_outputs_) outputs = {};
-  num_loaded_ = 0;
-  ::malloc_trim(0);
+  memory_.unload_all();
 }
 
 /// Of the queues that are not empty, the one whose turn is next.
@@ -370,7 +279,10 @@ std::vector<Engine::Ref> Engine::take_batch() {
   const Ref& next = queue.begin()->second;
   const std::shared_ptr<Work> first = next.work;
   const bool is_classes = next.is_classes(), is_text = !is_classes && next.item().is_text;
-  const std::size_t limit = is_classes ? 1 : is_text ? std::max(kTextsAtOnce, batch_limit_) : batch_limit_;
+  const std::size_t limit = is_classes       ? 1
+                            : is_text        ? std::max(kTextsAtOnce, batch_limit_)
+                            : next.is_task() ? std::min(num_threads_, batch_limit_)
+                                             : batch_limit_;
   std::vector<Ref> batch;
   for (auto at = queue.begin(); at != queue.end() && batch.size() < limit;) {
     const Ref& ref = at->second;
@@ -394,7 +306,7 @@ std::vector<Engine::Ref> Engine::take_task(std::size_t size) {
   Queue& queue = ready_[next_queue()];
   std::vector<Ref> task;
   const auto is_like_first = [&](const Ref& ref) {
-    return !ref.is_classes() && !ref.item().is_text && !ref.work->classes &&
+    return !ref.is_classes() && !ref.item().is_text && !ref.work->classes && !ref.is_task() &&
            ref.work->wanted == task.front().work->wanted && ref.pixels.shape() == task.front().pixels.shape();
   };
   while (!queue.empty() && task.size() < size && (task.empty() || is_like_first(queue.begin()->second))) {
@@ -403,176 +315,6 @@ std::vector<Engine::Ref> Engine::take_task(std::size_t size) {
   }
   num_ready_ -= task.size();
   return task;
-}
-
-// ---------------------------------------------------------------------------------------------- computing
-
-/// Makes what `compute` throws the failure of all of them.
-template <typename Compute>
-void Engine::compute_guarded(std::span<Ref> refs, BatchOutputs& outputs, const Compute& compute) {
-  try {
-    if (!refs.empty()) compute();
-  } catch (const Error& error) {
-    for (const Ref& ref : refs) set_failure(ref, std::string(error.message()), error.kind());
-  } catch (const std::bad_alloc&) {
-    outputs = {};
-    for (const Ref& ref : refs) set_failure(ref, "not enough memory", ErrorKind::io);
-  } catch (const std::exception& error) {
-    for (const Ref& ref : refs) set_failure(ref, error.what(), ErrorKind::io);
-  }
-}
-
-/// Those that a client waits for, in front of the others, which have failed.
-std::span<Engine::Ref> Engine::drop_gone(std::span<Ref> batch) {
-  const auto alive =
-      std::partition(batch.begin(), batch.end(), [](const Ref& ref) { return !is_dropped(ref); });
-  for (const Ref& ref : std::span(alive, batch.end())) {
-    if (!ref.is_classes()) set_failure(ref, kGone, ErrorKind::io);
-  }
-  return {batch.begin(), alive};
-}
-
-void Engine::compute_batch(std::vector<Ref> batch) {
-  const std::span<Ref> refs = drop_gone(batch);
-  const bool are_classes = batch.front().is_classes();
-  compute_guarded(refs, outputs_, [&] {
-    const std::size_t index = refs.front().work->model;
-    ServedModel& served = models_[index];
-    const bool is_reloaded = !served.is_loaded();
-    LoadedModel& model = served.load();
-    if (is_reloaded) ++num_loaded_;
-    if (are_classes) return compute_classes(model, *refs.front().work);
-    metrics_.add_batch(refs.size());
-    const Clock::time_point start = Clock::now();
-    const bool are_texts = refs.front().item().is_text;
-    are_texts ? compute_texts(model, refs) : compute_images(model, {&model.session(), &outputs_}, refs);
-    const double seconds = seconds_between(start, Clock::now());
-    are_texts ? add_cost(&Cost::text, index, seconds, refs.size())
-              : add_cost(&Cost::image, index, seconds * static_cast<double>(num_threads_), refs.size());
-  });
-  are_classes ? finish_classes(batch.front()) : finish(batch);
-}
-
-/// A part of the classes of a request: they may be many, and others have turns between the parts.
-void Engine::compute_classes(LoadedModel& model, Work& work) {
-  const Clock::time_point start = Clock::now();
-  const std::size_t before = work.class_progress.num_texts;
-  work.classifier = model.encode_classes(*work.classes, work.class_progress, kTextsAtOnce);
-  const std::size_t num_texts = work.class_progress.num_texts - before;
-  if (num_texts == 0) return;
-  const double seconds = seconds_between(start, Clock::now());
-  add_cost(&Cost::text, work.model, seconds, num_texts);
-  if (work.classifier) return;
-  const std::size_t all = work.classes->names.size() * work.classes->templates.size();
-  const double left = seconds_between(Clock::now(), work.deadline);
-  const double per_text = seconds / static_cast<double>(num_texts);
-  const double needed = per_text * static_cast<double>(all - work.class_progress.num_texts);
-  VIT_CHECK(needed <= left, (Where{"classes", ErrorKind::unsupported}),
-            "candidate_labels times templates are ", all, " texts, which take about ",
-            std::ceil(per_text * static_cast<double>(all)), " s here, more than --timeout allows; about ",
-            static_cast<std::size_t>(left / per_text) + work.class_progress.num_texts, " would fit");
-}
-
-/// After a part of the classes: another turn for the next one, or turns for the images.
-void Engine::finish_classes(const Ref& ref) {
-  const std::shared_ptr<Work>& work = ref.work;
-  if (work->items.front().failure.empty() && !is_dropped(ref)) {
-    {
-      const std::lock_guard lock(mutex_);
-      work->classifier ? enqueue_items(work) : enqueue_classes(work);
-    }
-    return can_work_.notify_all();
-  }
-  std::vector<Ref> all(work->items.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i] = {.work = work, .index = i, .turn = ref.turn, .pixels = {}};
-    if (work->items[i].failure.empty()) set_failure(all[i], kGone, ErrorKind::io);
-  }
-  finish(all);
-}
-
-void Engine::compute_task(std::size_t worker, std::vector<Ref> task) {
-  const std::span<Ref> refs = drop_gone(task);
-  BatchOutputs& outputs = worker_outputs_[worker];
-  compute_guarded(refs, outputs, [&] {
-    LoadedModel& model = models_[refs.front().work->model].loaded();
-    metrics_.add_batch(refs.size());
-    const Clock::time_point start = Clock::now();
-    compute_images(model, {&model.session_of(worker), &outputs}, refs);
-    add_cost(&Cost::image, refs.front().work->model, seconds_between(start, Clock::now()), refs.size());
-  });
-  finish(task);
-}
-
-void Engine::compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch) {
-  const Work& first = *batch.front().work;
-  const ModelConfig& config = model.session().model().config();
-  const Request request = request_of(first.wanted, first.classes.has_value(), config);
-  std::vector<TensorView<const float>> pixels;
-  std::vector<Ref*> taken;
-  for (Ref& ref : batch) {
-    try {
-      model.session().model().require_grid(ref.pixels.dim(1), ref.pixels.dim(2));
-      pixels.push_back(ref.pixels.view());
-      taken.push_back(&ref);
-    } catch (const Error& error) {
-      set_failure(ref, std::string(error.message()), error.kind());
-    }
-  }
-  try {
-    lane.session->run_pixels(pixels, request, *lane.outputs);
-  } catch (const std::bad_alloc&) {
-    if (taken.size() < 2) throw;
-    *lane.outputs = {};
-    for (Ref* const ref : taken) compute_images(model, lane, std::span(ref, 1));  // one after the other
-    return;
-  }
-  for (std::size_t i = 0; i < taken.size(); ++i) take_outputs(model, *taken[i], (*lane.outputs)[i]);
-  metrics_.add_images(taken.size());
-}
-
-void Engine::take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outputs) {
-  const ModelConfig& config = model.session().model().config();
-  WorkItem& item = ref.item();
-  const Work& work = *ref.work;
-  item.num_tokens = outputs.grid().rows * outputs.grid().columns + outputs.num_prefix_tokens();
-  if (work.wanted == Wanted::look) {
-    const TensorView<const float> patches = outputs.patches();
-    item.grid = outputs.grid();
-    item.patches.assign(patches.data(), patches.data() + patches.num_elements());
-    if (config.tokens.class_token) item.attention = attention_to_patches(outputs, config);
-    return;
-  }
-  if (work.classes) {
-    item.values.resize(work.classifier->size());
-    work.classifier->values(outputs, item.values);
-  } else {
-    const std::span<const float> found =
-        outputs[work.wanted == Wanted::classes ? Output::logits : default_output(config)].flat();
-    item.values.assign(found.begin(), found.end());
-  }
-  if (!are_finite(item.values)) set_failure(ref, kNotFinite, ErrorKind::format);
-}
-
-void Engine::compute_texts(LoadedModel& model, std::span<Ref> batch) {
-  std::vector<TokenRow> rows;
-  std::vector<Ref*> taken;
-  for (Ref& ref : batch) {
-    try {
-      rows.push_back(model.tokens(ref.item().data, ref.work->text_rules));
-      taken.push_back(&ref);
-    } catch (const Error& error) {
-      set_failure(ref, std::string(error.message()), error.kind());
-    }
-  }
-  const Tensor<float> vectors = model.encode(rows);
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    WorkItem& item = taken[i]->item();
-    item.num_tokens = rows[i].count;
-    item.is_cut = rows[i].cut;
-    item.values.assign(vectors.view().row(i), vectors.view().row(i) + vectors.dim(1));
-    if (!are_finite(item.values)) set_failure(*taken[i], kNotFinite, ErrorKind::format);
-  }
 }
 
 /// Hands back the requests whose last inputs these are.

@@ -2,7 +2,8 @@
 // computed, and the last input of a request hands it back. No more than --threads threads are busy:
 //
 //   submit() -> files waiting -> decoded by workers -> ready, a queue for each model -> computed -> done
-//            -> texts ------------------------------------^
+//            -> texts ------------------------------------^       |           ^
+//                                       of tasks: outputs waiting -> written by workers
 //
 // Requests take turns: an input's turn comes after as many inputs of each other request as are in front of it
 // in its own, and a client with several requests has one turn for all of them; bulk requests come after all
@@ -28,58 +29,14 @@
 #include <thread>
 #include <vector>
 
-#include "apps/vit/rings/serve/http/http.h"
 #include "apps/vit/rings/serve/work/decode_pool.h"
 #include "apps/vit/rings/serve/work/metrics.h"
+#include "apps/vit/rings/serve/work/model_memory.h"
 #include "apps/vit/rings/serve/work/served_model.h"
+#include "apps/vit/rings/serve/work/work.h"
 #include "vit/session.h"
 
 namespace vit::app {
-
-/// What a request wants of its inputs.
-enum class Wanted {
-  embedding,  // the vector of `vit embed`
-  classes,    // a value for each class: the model's logits, or scaled cosines with ClassTexts
-  look,       // patch features, and the attention of the class token in the last block
-};
-
-/// One input, and what became of it.
-struct WorkItem {
-  bool is_text = false;
-  std::string data;  // image file, or text
-
-  std::vector<float> values;              // of embedding or classes
-  std::vector<float> patches, attention;  // of look: (h, w, C) and (h, w)
-  GridSize grid;                          // of look
-  ImageSize image_size;
-  std::size_t num_tokens = 0;
-  bool is_cut = false;   // a text that is longer than the model takes
-  Tensor<float> pixels;  // of an image that is preprocessed already: nothing is decoded
-  std::string failure;   // "" where there is none
-  ErrorKind kind = ErrorKind::io;
-};
-
-/// The inputs of one request for one model.
-struct Work {
-  std::size_t model = 0;  // index
-  std::vector<WorkItem> items;
-  Wanted wanted = Wanted::embedding;
-  ImageRules image_rules = ImageRules::checkpoint;
-  AreaLimits area{};  // of images; 0 = the model's own
-  TextRules text_rules = TextRules::checkpoint;
-  std::optional<ClassTexts> classes;
-  std::string client;    // whose turn it is
-  bool is_bulk = false;  // after all that is not
-  GoneFlag gone;
-  std::chrono::steady_clock::time_point deadline;
-  /// Called once all items are done or failed, in a thread of the engine, which it must not hold up.
-  std::function<void(Work&)> done;
-
-  // For the engine.
-  std::size_t num_left = 0;
-  ClassProgress class_progress;
-  std::optional<Classifier> classifier;  // of `classes`
-};
 
 /// Why a request is not taken.
 struct Refusal {
@@ -92,6 +49,7 @@ struct EngineOptions {
   std::size_t batch = 0;             // inputs computed together; 0 = chosen
   std::size_t max_waiting = 1024;    // inputs of a client
   unsigned idle_unload_seconds = 0;  // 0 = never
+  std::size_t memory_budget = 0;     // bytes of models in memory; 0 = any
 };
 
 class Engine {
@@ -113,10 +71,11 @@ class Engine {
   /// Ends after what is being computed; what is decoded or waits is not handed back.
   void stop();
   std::size_t num_waiting() const;
-  std::size_t num_loaded() const { return num_loaded_.load(); }
+  const ModelMemory& memory() const noexcept { return memory_; }
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kTextsAtOnce = 64;
   /// Order of inputs: bulk ones last, then by virtual time, which grows with the turns that were given.
   struct Turn {
     bool is_bulk = false;
@@ -130,9 +89,11 @@ class Engine {
     std::shared_ptr<Work> work;
     std::size_t index = 0;
     Turn turn;
-    Tensor<float> pixels;  // of an image that is decoded
+    Tensor<float> pixels{};                   // of an image that is decoded
+    std::unique_ptr<BatchOutputs> outputs{};  // of a task that is computed
 
     bool is_classes() const { return index == kClasses; }
+    bool is_task() const { return work->wanted == Wanted::task; }
     WorkItem& item() const { return work->items[index]; }
   };
   using Queue = std::map<Turn, Ref>;
@@ -154,8 +115,10 @@ class Engine {
   void work_loop(std::size_t worker);
   void compute_loop();
   bool load_all();
+  std::size_t num_busy() const { return num_decoding_ + num_tasks_ + num_writing_; }
   bool may_decode() const;
   bool may_compute() const;
+  bool may_write() const;
   std::size_t task_size() const;
   std::size_t next_queue() const;
   std::optional<Refusal> refusal_of(const Work& work) const;
@@ -167,6 +130,9 @@ class Engine {
   std::vector<Ref> take_batch();
   std::vector<Ref> take_task(std::size_t size);
   void decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& lock);
+  void decode_file(std::size_t worker, Ref& ref);
+  void write_result(Ref ref, std::unique_lock<std::mutex>& lock);
+  void write_item(const Ref& ref, const ImageOutputs& outputs);
   void compute_task(std::size_t worker, std::vector<Ref> task);
   void compute_batch(std::vector<Ref> batch);
   void compute_classes(LoadedModel& model, Work& work);
@@ -174,10 +140,11 @@ class Engine {
   std::span<Ref> drop_gone(std::span<Ref> batch);
   void compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch);
   void compute_texts(LoadedModel& model, std::span<Ref> batch);
+  void compute_for_tasks(LoadedModel& model, Session& session, std::span<Ref> batch);
+  void finish_tasks(std::span<Ref> batch);
   void take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outputs);
   void finish(std::span<Ref> refs);
   void unload_idle();
-  void reload_all(const std::function<void(const std::string&)>& done);
   static bool is_dropped(const Ref& ref);
   static void set_failure(const Ref& ref, std::string text, ErrorKind kind);
   template <typename Compute>
@@ -192,17 +159,18 @@ class Engine {
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable can_work_, can_compute_;
-  Queue files_;
+  Queue files_, results_;
   std::vector<Queue> ready_;  // of each model
   std::map<std::string, ClientLoad> clients_;
   std::vector<Cost> costs_;  // of each model
-  std::size_t num_ready_ = 0, num_decoding_ = 0, num_waiting_ = 0;
+  std::size_t num_ready_ = 0, num_decoding_ = 0, num_waiting_ = 0, num_writing_ = 0;
   std::size_t num_tasks_ = 0, num_in_tasks_ = 0;  // that workers compute, and their images
   std::uint64_t next_number_ = 0, virtual_time_ = 0;
   bool is_computing_ = false, is_stopped_ = false;       // all threads together
   std::function<void(const std::string&)> reload_done_;  // null: no reload is wanted
 
-  std::atomic<std::size_t> num_loaded_{0};
+  ModelMemory memory_;
+  std::shared_ptr<std::atomic<std::size_t>> result_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
   BatchOutputs outputs_;                      // of all threads together
   std::vector<BatchOutputs> worker_outputs_;  // of each worker
   std::vector<std::thread> threads_;

@@ -1,7 +1,5 @@
 #include "apps/vit/rings/serve/work/image_index.h"
 
-#include <array>
-
 #include "apps/vit/rings/index/index_search.h"
 #include "vit/outputs.h"
 
@@ -26,14 +24,32 @@ std::string ImageIndex::file(std::size_t number) const {
   return number < parts_->contents.files.size() ? parts_->contents.files[number].file : std::string();
 }
 
+bool ImageIndex::is_index(const std::filesystem::path& folder) {
+  return is_index_folder(folder);
+}
+
 std::vector<ImageIndex::Match> ImageIndex::nearest(std::span<const float> vector, std::size_t top) const {
-  std::vector<float> query(vector.begin(), vector.end());
-  normalize_vector(query);
-  std::vector<Match> out;
-  const std::array<std::span<const float>, 1> queries{query};
-  const std::vector<std::vector<Hit>> found = parts_->search.search(queries, top, 1);
-  for (const Hit& hit : found.front())
-    out.push_back({hit.index, parts_->contents.files[hit.index].file, hit.score});
+  return nearest({{vector.begin(), vector.end()}}, true, top).front();
+}
+
+std::vector<std::vector<ImageIndex::Match>> ImageIndex::nearest(std::vector<std::vector<float>> vectors,
+                                                                bool each, std::size_t top) const {
+  std::vector<std::span<const float>> queries;
+  for (std::vector<float>& vector : vectors) {
+    normalize_vector(vector);
+    queries.emplace_back(vector);
+  }
+  std::vector<float> mean;
+  if (!each && queries.size() > 1) {
+    mean = mean_vector(queries);
+    queries.assign(1, mean);
+  }
+  std::vector<std::vector<Match>> out;
+  for (const std::vector<Hit>& hits : parts_->search.search(queries, top, 1)) {
+    std::vector<Match>& matches = out.emplace_back();
+    for (const Hit& hit : hits)
+      matches.push_back({hit.index, parts_->contents.files[hit.index].file, hit.score});
+  }
   return out;
 }
 

@@ -1,4 +1,4 @@
-// The index of `vit index` that the page shows: which of its images are most similar to one.
+// An index of `vit index`: which of its images are most similar to others, or to texts.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,13 @@ class ImageIndex {
   const RunModel& model() const noexcept;
   /// The name of an image; "" for a number that none has.
   std::string file(std::size_t number) const;
+  /// Whether a folder is an index.
+  static bool is_index(const std::filesystem::path& folder);
   /// Best first. `vector` need not be normalized.
   std::vector<Match> nearest(std::span<const float> vector, std::size_t top) const;
+  /// The same for each of several vectors, or for their mean.
+  std::vector<std::vector<Match>> nearest(std::vector<std::vector<float>> vectors, bool each,
+                                          std::size_t top) const;
 
  private:
   struct Parts;

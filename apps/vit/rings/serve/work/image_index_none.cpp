@@ -24,6 +24,13 @@ const RunModel& ImageIndex::model() const noexcept {
 std::string ImageIndex::file(std::size_t /*number*/) const {
   fail_without_index();
 }
+bool ImageIndex::is_index(const std::filesystem::path& /*folder*/) {
+  return false;
+}
+std::vector<std::vector<ImageIndex::Match>> ImageIndex::nearest(std::vector<std::vector<float>> /*vectors*/,
+                                                                bool /*each*/, std::size_t /*top*/) const {
+  fail_without_index();
+}
 std::vector<ImageIndex::Match> ImageIndex::nearest(std::span<const float> /*vector*/,
                                                    std::size_t /*top*/) const {
   fail_without_index();

@@ -69,6 +69,15 @@ void Metrics::add_rejected(std::string_view reason) {
   }
 }
 
+void Metrics::add_model_work(std::string_view model, std::string_view route, const ModelWork& work) {
+  const std::lock_guard lock(mutex_);
+  ModelSums& sums = models_[{std::string(model), std::string(route)}];
+  ++sums.num_requests;
+  sums.images += work.images;
+  sums.texts += work.texts;
+  sums.seconds += work.seconds;
+}
+
 void Metrics::add_batch(std::size_t size) {
   batches_.add(static_cast<double>(size));
 }
@@ -98,6 +107,42 @@ void append_process(std::string& out) {
 
 }  // namespace
 
+namespace {
+
+/// A value of a label: what ends it is escaped.
+std::string label_value(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+}  // namespace
+
+/// With the lock held.
+void Metrics::append_models(std::string& out) const {
+  const auto append = [&](std::string_view name, std::string_view type, std::string_view help,
+                          const auto& values) {
+    append_head(out, name, type, help);
+    for (const auto& [key, sums] : models_)
+      values(vit::text("model=\"", label_value(key.first), "\",route=\"", key.second, "\""), sums);
+  };
+  append("vit_model_inputs_total", "counter", "Inputs of answered requests, by model, route and kind.",
+         [&](const std::string& labels, const ModelSums& sums) {
+           out += vit::text("vit_model_inputs_total{", labels, ",kind=\"image\"} ", sums.images, "\n");
+           out += vit::text("vit_model_inputs_total{", labels, ",kind=\"text\"} ", sums.texts, "\n");
+         });
+  append(
+      "vit_model_request_duration_seconds", "summary",
+      "Seconds from the last byte of a request to its answer, by model and route.",
+      [&](const std::string& labels, const ModelSums& sums) {
+        out += vit::text("vit_model_request_duration_seconds_sum{", labels, "} ", number(sums.seconds), "\n");
+        out += vit::text("vit_model_request_duration_seconds_count{", labels, "} ", sums.num_requests, "\n");
+      });
+}
+
 std::string Metrics::text(const Gauges& gauges, std::string_view version) const {
   std::string out;
   {
@@ -109,6 +154,7 @@ std::string Metrics::text(const Gauges& gauges, std::string_view version) const 
     append_head(out, "vit_rejected_total", "counter", "Requests that were not worked on, by reason.");
     for (const auto& [reason, count] : rejected_)
       out += vit::text("vit_rejected_total{reason=\"", reason, "\"} ", count, "\n");
+    append_models(out);
   }
   append_head(out, "vit_request_duration_seconds", "histogram",
               "Seconds from the first byte of a request to the last of its answer.");
@@ -122,6 +168,8 @@ std::string Metrics::text(const Gauges& gauges, std::string_view version) const 
   append_value(out, "vit_decoder_restarts_total", "counter", "Decoding processes that were started again.",
                gauges.worker_restarts);
   append_value(out, "vit_models_loaded", "gauge", "Models in memory.", gauges.models_loaded);
+  append_value(out, "vit_models_bytes", "gauge", "Weights and working memory of the models in memory.",
+               gauges.model_bytes);
   append_value(out, "vit_log_lines_dropped_total", "counter", "Lines of the log that nothing read in time.",
                gauges.lines_dropped);
   append_process(out);

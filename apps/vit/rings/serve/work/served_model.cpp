@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kKeptClassifiers = 16;
+constexpr std::size_t kKeptClasses = 16;
 
 /// Both towers where there are two and a tokenizer is found; `no_texts` says why not.
 ImageAndText load_towers(const CommonOptions& common, std::string& no_texts) {
@@ -32,6 +32,52 @@ ImageAndText load_towers(const CommonOptions& common, std::string& no_texts) {
   no_texts = !found ? "this model has no text tower" : found->tokenizer_missing;
   if (no_texts.empty()) return ImageAndText::load(path, common.model_options, options);
   return {.image = Model::load(path, common.model_options), .text = nullptr};
+}
+
+/// Towers in memory, by their files and how they were loaded: the same ones are loaded once.
+struct KeptTowers {
+  std::weak_ptr<const Model> image;
+  std::weak_ptr<const TextTower> text;
+  std::string no_texts;
+};
+std::map<std::string, KeptTowers>& kept_towers() {
+  static std::map<std::string, KeptTowers> kept;
+  return kept;
+}
+
+/// What decides about the weights of a model in memory.
+std::string towers_key(const CommonOptions& common) {
+  std::error_code error;
+  const fs::path path = model_path(common), canonical = fs::weakly_canonical(path, error);
+  const ModelOptions& options = common.model_options;
+  std::string out = (error ? path : canonical).string() + "\n" + to_string(options.precision) +
+                    (options.channels == ChannelOrder::bgr ? "\nbgr" : "\nrgb");
+  for (const auto& [name, values] : common.given) {
+    out += "\n" + name;
+    for (const std::string& value : values) out += "\n\t" + value;
+  }
+  if (options.square_pad_color) {
+    for (const unsigned char part : *options.square_pad_color) out += vit::text("\n", int{part});
+  }
+  return out;
+}
+
+/// Those that are in memory already, or loaded ones.
+ImageAndText share_towers(const CommonOptions& common, std::string& no_texts) {
+  KeptTowers& kept = kept_towers()[towers_key(common)];
+  ImageAndText out{.image = kept.image.lock(), .text = kept.text.lock()};
+  if (out.image && (out.text || !kept.no_texts.empty())) {
+    no_texts = kept.no_texts;
+    return out;
+  }
+  out = load_towers(common, no_texts);
+  kept = {.image = out.image, .text = out.text, .no_texts = no_texts};
+  return out;
+}
+
+std::size_t bytes_of_weights(const LoadReport& report, Precision precision) {
+  const std::size_t bytes = precision == Precision::float32 ? 4 : precision == Precision::bfloat16 ? 2 : 1;
+  return bytes * report.num_parameters;
 }
 
 /// Lengths that a model was trained to be cut to, as its publisher's config.json lists them.
@@ -55,11 +101,23 @@ LoadedModel::LoadedModel(const CommonOptions& common) : LoadedModel(common, {}, 
 
 LoadedModel::LoadedModel(const CommonOptions& common, ImageAndText towers, std::string no_texts)
     : common_(common),
-      towers_(towers.image ? std::move(towers) : load_towers(common, no_texts)),
+      towers_(towers.image ? std::move(towers) : share_towers(common, no_texts)),
       no_texts_(std::move(no_texts)),
       session_(towers_.image, common.session),
       worker_sessions_(static_cast<std::size_t>(internal::resolve_threads(common.session.threads))) {
   if (towers_.text) encoder_.emplace(towers_.text, TextEncoderOptions{.threads = common.session.threads});
+}
+
+std::map<const void*, std::size_t> LoadedModel::parts() const {
+  std::map<const void*, std::size_t> out;
+  out[towers_.image.get()] = bytes_of_weights(towers_.image->report(), towers_.image->precision());
+  if (towers_.text)
+    out[towers_.text.get()] = bytes_of_weights(towers_.text->report(), towers_.text->precision());
+  std::size_t& working = out[this];
+  working = session_.workspace_bytes();
+  for (const std::optional<Session>& session : worker_sessions_)
+    working += session ? session->workspace_bytes() : 0;
+  return out;
 }
 
 Session& LoadedModel::session_of(std::size_t worker) {
@@ -76,7 +134,9 @@ ModelFacts LoadedModel::facts() const {
   const Model& model = *towers_.image;
   const ModelConfig& config = model.config();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const DenseConfig* const dense = model.dense_config();
   ModelFacts out{.config = config,
+                 .dense = dense != nullptr ? std::optional(*dense) : std::nullopt,
                  .embedding_dim = config.projection_dim(),
                  .dimensions = listed_dimensions(model_path(common_)),
                  .labels = {},
@@ -120,43 +180,76 @@ TokenRow LoadedModel::tokens(const std::string& text, TextRules rules) {
   return immich_tokenizer_->encode(cleaned, tower.config().context_length);
 }
 
-std::optional<Classifier> LoadedModel::encode_classes(const ClassTexts& texts, ClassProgress& progress,
-                                                      std::size_t max_texts) {
-  const auto same = [&](const auto& kept) { return kept.first == texts; };
-  const auto found = std::ranges::find_if(classifiers_, same);
-  if (found != classifiers_.end()) {
-    std::rotate(classifiers_.begin(), found, found + 1);
-    return classifiers_.front().second;
-  }
-  const std::size_t num_templates = texts.templates.size(), first = progress.num_labels;
-  const std::size_t count =
-      std::min(std::max<std::size_t>(max_texts / num_templates, 1), texts.names.size() - first);
-  const auto begin = texts.names.begin() + static_cast<std::ptrdiff_t>(first);
-  const ClassVectors part =
-      vit::encode_classes(*encoder_, {begin, begin + static_cast<std::ptrdiff_t>(count)}, texts.templates);
-  progress.num_labels += count;
-  progress.num_texts += count * num_templates;
-  const std::span<const float> numbers = part.vectors.flat();
-  progress.vectors.insert(progress.vectors.end(), numbers.begin(), numbers.end());
-  if (progress.num_labels < texts.names.size()) return std::nullopt;
-
+std::shared_ptr<const EncodedClasses> LoadedModel::with_classifier(const EncodedClasses& encoded) const {
   const std::optional<TextScore>& score = towers_.text->config().score;
   VIT_CHECK(
       score, (Where{"classes", ErrorKind::unsupported}),
       "the model has only a text tower, without the scale for comparing its vectors with those of images");
-  ClassVectors all{.names = texts.names,
-                   .vectors = Tensor<float>(Shape{texts.names.size(), part.vectors.dim(1)})};
-  std::ranges::copy(progress.vectors, all.vectors.data());
-  Classifier made = Classifier::of_texts(towers_.image, std::move(all), *score);
-  classifiers_.emplace_front(texts, made);
-  if (classifiers_.size() > kKeptClassifiers) classifiers_.pop_back();
-  return made;
+  const auto copy = [&] {
+    ClassVectors out{.names = encoded.vectors.names,
+                     .vectors = Tensor<float>(encoded.vectors.vectors.shape())};
+    std::ranges::copy(encoded.vectors.vectors.flat(), out.vectors.data());
+    return out;
+  };
+  return std::make_shared<const EncodedClasses>(
+      EncodedClasses{.vectors = copy(), .classifier = Classifier::of_texts(towers_.image, copy(), *score)});
+}
+
+std::shared_ptr<const EncodedClasses> LoadedModel::encode_classes(const ClassTexts& texts,
+                                                                  ClassProgress& progress,
+                                                                  std::size_t max_texts,
+                                                                  bool needs_classifier) {
+  const auto same = [&](const KeptClasses& kept) { return kept.first == texts; };
+  const auto found = std::ranges::find_if(classes_, same);
+  if (found != classes_.end()) {
+    std::rotate(classes_.begin(), found, found + 1);
+  } else {
+    const std::size_t num_templates = texts.templates.size(), first = progress.num_labels;
+    const std::size_t count =
+        std::min(std::max<std::size_t>(max_texts / num_templates, 1), texts.names.size() - first);
+    const auto begin = texts.names.begin() + static_cast<std::ptrdiff_t>(first);
+    const ClassVectors part =
+        vit::encode_classes(*encoder_, {begin, begin + static_cast<std::ptrdiff_t>(count)}, texts.templates);
+    progress.num_labels += count;
+    progress.num_texts += count * num_templates;
+    const std::span<const float> numbers = part.vectors.flat();
+    progress.vectors.insert(progress.vectors.end(), numbers.begin(), numbers.end());
+    if (progress.num_labels < texts.names.size()) return nullptr;
+
+    ClassVectors all{.names = texts.names,
+                     .vectors = Tensor<float>(Shape{texts.names.size(), part.vectors.dim(1)})};
+    std::ranges::copy(progress.vectors, all.vectors.data());
+    classes_.emplace_front(texts, std::make_shared<const EncodedClasses>(
+                                      EncodedClasses{.vectors = std::move(all), .classifier = std::nullopt}));
+    if (classes_.size() > kKeptClasses) classes_.pop_back();
+  }
+  std::shared_ptr<const EncodedClasses>& encoded = classes_.front().second;
+  if (needs_classifier && !encoded->classifier) encoded = with_classifier(*encoded);
+  return encoded;
+}
+
+ServedModel::ServedModel(std::string name, CommonOptions common)
+    : name_(std::move(name)), common_(std::move(common)) {
+  const fs::path given = common_.model;
+  if (given.empty()) return;
+  if (AnomalyBank::is_bank(given)) {
+    common_.model.clear();
+    bank_ = std::make_shared<const AnomalyBank>(given, common_);
+  } else if (ImageIndex::is_index(given)) {
+    common_.model.clear();
+    index_ = std::make_shared<const ImageIndex>(given);
+    take_record(index_->model(), given.string(), common_);
+  }
 }
 
 LoadedModel& ServedModel::load() {
   if (!loaded_) {
     auto loaded = std::make_unique<LoadedModel>(common_);
-    if (facts_->all.empty()) facts_->add(loaded->facts());
+    if (facts_->all.empty()) {
+      ModelFacts facts = loaded->facts();
+      if (index_) index_->model().check_same(facts.run, "--model " + name_);
+      facts_->add(std::move(facts));
+    }
     const std::string& before = facts().run.fingerprint;
     const std::string now = loaded->session().model().report().fingerprint;
     VIT_CHECK(now == before, (Where{"serve", ErrorKind::io}), "the model '", name_,
@@ -165,6 +258,10 @@ LoadedModel& ServedModel::load() {
     loaded_ = std::move(loaded);
   }
   return *loaded_;
+}
+
+void forget_shared_towers() {
+  kept_towers().clear();
 }
 
 void ServedModel::reload() {

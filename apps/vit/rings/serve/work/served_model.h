@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,16 +15,21 @@
 #include "apps/vit/classes/labels.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/outputs/run_facts.h"
+#include "apps/vit/rings/serve/work/anomaly_bank.h"
+#include "apps/vit/rings/serve/work/image_index.h"
 #include "vit/classifier.h"
 #include "vit/config.h"
+#include "vit/dense_config.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
+#include "vit/zero_shot.h"
 
 namespace vit::app {
 
 /// What is known of a model once it was loaded, whether it is in memory or not.
 struct ModelFacts {
   ModelConfig config;
+  std::optional<DenseConfig> dense;
   std::size_t embedding_dim = 0;        // of `vit embed`; 0: the model has no vector of an image
   std::vector<std::size_t> dimensions;  // that vectors may be cut to
   std::vector<std::string> labels;      // of the model's own classes
@@ -39,6 +45,12 @@ struct ClassTexts {
   std::vector<std::string> names;
   std::vector<std::string> templates;
   bool operator==(const ClassTexts&) const = default;
+};
+
+/// Classes in words, encoded.
+struct EncodedClasses {
+  ClassVectors vectors;
+  std::optional<Classifier> classifier;  // if it was wanted
 };
 
 /// How far the classes of a request are encoded.
@@ -58,18 +70,23 @@ class LoadedModel {
   ModelFacts facts() const;
   Session& session() { return session_; }
   const Session& session() const { return session_; }
+  /// What it holds, by address, with its bytes: weights, which several models may share, and working memory.
+  std::map<const void*, std::size_t> parts() const;
   /// A session of one thread for worker `worker`, which calls this.
   Session& session_of(std::size_t worker);
   /// Vectors of texts (n, E), of rows that tokens() made.
   Tensor<float> encode(std::span<const TokenRow> rows) { return encoder_->encode_ids(rows); }
   TokenRow tokens(const std::string& text, TextRules rules);
   /// Encodes up to `max_texts` further texts of these classes, or those of one label if they are more; the
-  /// classifier once all are there. It is kept for the next request with the same classes.
-  std::optional<Classifier> encode_classes(const ClassTexts& texts, ClassProgress& progress,
-                                           std::size_t max_texts);
+  /// classes once all are there, null before. They are kept for the next request with the same ones.
+  std::shared_ptr<const EncodedClasses> encode_classes(const ClassTexts& texts, ClassProgress& progress,
+                                                       std::size_t max_texts, bool with_classifier);
 
  private:
+  using KeptClasses = std::pair<ClassTexts, std::shared_ptr<const EncodedClasses>>;
+
   LoadedModel(const CommonOptions& common, ImageAndText towers, std::string no_texts);
+  std::shared_ptr<const EncodedClasses> with_classifier(const EncodedClasses& encoded) const;
 
   CommonOptions common_;
   ImageAndText towers_;
@@ -78,22 +95,29 @@ class LoadedModel {
   std::vector<std::optional<Session>> worker_sessions_;
   std::optional<TextEncoder> encoder_;
   std::optional<Tokenizer> immich_tokenizer_;
-  std::deque<std::pair<ClassTexts, Classifier>> classifiers_;  // newest first
+  std::deque<KeptClasses> classes_;  // newest first
 };
 
+/// A checkpoint, or a bank or an index with the checkpoint that made it.
 class ServedModel {
  public:
-  ServedModel(std::string name, CommonOptions common) : name_(std::move(name)), common_(std::move(common)) {}
+  /// `common.model`: a checkpoint, a bank of `vit anomaly fit` or an index of `vit index`. Throws Error if a
+  /// bank or an index cannot be read, or was made with other options.
+  ServedModel(std::string name, CommonOptions common);
 
   const std::string& name() const noexcept { return name_; }
   const CommonOptions& common() const noexcept { return common_; }
+  const AnomalyBank* bank() const noexcept { return bank_.get(); }
+  const ImageIndex* index() const noexcept { return index_.get(); }
+  /// An index that this model made; before anything is asked of it.
+  void set_index(std::shared_ptr<const ImageIndex> index) { index_ = std::move(index); }
   /// From the first load() on; in any thread. Stays valid, though a reload makes others current.
   const ModelFacts& facts() const { return *facts_->current.load(); }
 
   /// The model in memory. Throws Error as loading does. This and those below are for the thread that
   /// computes.
   LoadedModel& load();
-  LoadedModel& loaded() noexcept { return *loaded_; }
+  LoadedModel& loaded() const noexcept { return *loaded_; }
   bool is_loaded() const noexcept { return loaded_ != nullptr; }
   /// How many images of preprocessed pixels of this size one thread computes best together; of a loaded
   /// model.
@@ -105,7 +129,9 @@ class ServedModel {
 
  private:
   const std::string name_;
-  const CommonOptions common_;
+  CommonOptions common_;
+  std::shared_ptr<const AnomalyBank> bank_;
+  std::shared_ptr<const ImageIndex> index_;
   struct Facts {
     std::deque<ModelFacts> all;
     std::atomic<const ModelFacts*> current{nullptr};
@@ -115,6 +141,10 @@ class ServedModel {
   std::unique_ptr<LoadedModel> loaded_;
   std::unique_ptr<Facts> facts_ = std::make_unique<Facts>();
 };
+
+/// Models that are loaded from now on do not share the weights of those that were loaded before: the files
+/// may have changed. For the thread that computes.
+void forget_shared_towers();
 
 /// NAME and PATH of --model [NAME=]PATH; the name of a path without one is that of the folder or file, or of
 /// the repository in a cache of Hugging Face. Throws UsageError.
