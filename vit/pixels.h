@@ -127,6 +127,7 @@ struct VIT_API PixelHead {
   /// (K) what each class is called in the files that it was learned from, for comparing with others like
   /// them: "3" of an index, "#ff0000" of a color, a name.
   std::vector<std::string> sources{};
+  bool has_background = false;                  // whether class 0 is all that these files do not label
   std::size_t num_images = 0;                   // with labels
   std::size_t num_pixels = 0;                   // labeled
   HeldOut held_out = HeldOut::nothing;          // by the cross-validation

@@ -39,6 +39,7 @@ constexpr const char* kExamples =
     "  vit evaluate --anomaly bank.safetensors bottle/test\n"
     "  vit evaluate --task depth --model depth_anything/ --truth nyu/depth nyu/images\n"
     "  vit evaluate --task segment --model eomt_ade20k/ --truth annotations --reduce-labels images\n"
+    "  vit evaluate --task segment --classifier leaf.safetensors --truth masks images\n"
     "  vit evaluate --task segment --model eomt_coco/ --truth panoptic_val2017.json val2017\n"
     "  vit evaluate --model vit_base/ --scale-consistency photos --sizes 336,448 --rope-scaling ntk";
 
@@ -228,14 +229,20 @@ Measure* requested_measure(const EvaluateOptions& options) {
     if (found != nullptr) fail_usage(found->excludes());
     found = measure->get();
   }
-  if (found != nullptr && options.classes.are_given()) fail_usage(found->excludes());
+  if (found == nullptr || !options.classes.are_given()) return found;
+  ClassOptions others = options.classes;
+  others.classifier.clear();
+  if (others.are_given() || !found->takes_classifier()) fail_usage(found->excludes());
   return found;
 }
 
 int evaluate(EvaluateOptions& options) {
   if (Measure* const measure = requested_measure(options)) {
-    return measure->run(
-        {.folder = options.folder, .common = options.common, .as_json = options.format == PrintFormat::json});
+    if (!options.classes.classifier.empty()) take_class_record(options.classes, options.common);
+    return measure->run({.folder = options.folder,
+                         .common = options.common,
+                         .as_json = options.format == PrintFormat::json,
+                         .classifier = options.classes.classifier});
   }
   take_class_record(options.classes, options.common);
   Evaluation work(options);

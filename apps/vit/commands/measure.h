@@ -14,6 +14,7 @@ struct EvaluateRun {
   const std::filesystem::path& folder;
   const CommonOptions& common;
   bool as_json = false;
+  const std::filesystem::path& classifier;  // of --classifier; "" = none
 };
 
 /// One measure, with options of its own.
@@ -26,6 +27,8 @@ class Measure {
   virtual bool is_requested() const = 0;
   /// The refusal of options of classes and of other measures.
   virtual const char* excludes() const = 0;
+  /// Whether it measures the classes of --classifier.
+  virtual bool takes_classifier() const { return false; }
   /// Measures and prints. Returns the exit code.
   virtual int run(const EvaluateRun& run) = 0;
 };

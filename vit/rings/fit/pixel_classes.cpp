@@ -203,7 +203,10 @@ void PixelHead::save(const std::filesystem::path& path) const {
   JsonWriter json(out, JsonLayout::spaced, JsonText::ascii);
   json.begin_object().member("format", kFormat);
   write_members(json, options);
-  json.array("sources", sources).member("images", num_images).member("pixels", num_pixels);
+  json.array("sources", sources)
+      .member("background", has_background)
+      .member("images", num_images)
+      .member("pixels", num_pixels);
   json.member("held_out", to_string(held_out)).member("cross_validated_iou", cross_validated_iou);
   json.end_object();
   write_head(path, classifier, {{kPixelsMember, out}});
@@ -236,6 +239,7 @@ PixelHead PixelHead::load(const std::filesystem::path& path) {
   VIT_CHECK(head.sources.empty() || head.sources.size() == head.classifier.labels.size(),
             kHead.with(ErrorKind::format), sources.where(), " must have a name for each of ",
             head.classifier.labels.size(), " classes");
+  head.has_background = json.at("background").as_bool();
   head.num_images = json.at("images").as_size();
   head.num_pixels = json.at("pixels").as_size();
   head.held_out = parse_held_out(json.at("held_out"));

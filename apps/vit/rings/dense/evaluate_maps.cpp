@@ -13,6 +13,7 @@
 #include "apps/vit/outputs/result_names.h"
 #include "apps/vit/rings/dense/dense_options.h"
 #include "apps/vit/rings/dense/map_comparison.h"
+#include "apps/vit/rings/dense/segment_pixels.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
 
@@ -88,8 +89,9 @@ void add_map_options(std::vector<Option>& list, MapEvaluation& evaluation) {
   list.push_back(
       {.name = "--truth",
        .type_name = "PATH",
-       .help = "A folder of maps named as the images: depths as .npy, .pfm or PNG of 16 bits, classes as "
-               "PNG; or COCO's panoptic annotations, a .json file",
+       .help =
+           "A folder of maps named as the images: depths as .npy, .pfm or PNG of 16 bits, classes as "
+           "PNG; or COCO's panoptic annotations, a .json file; with --classifier what vit fit --truth takes",
        .target = text_target(evaluation.truth),
        .group = kMapGroup});
   list.push_back({.name = "--truth-scale",
@@ -143,8 +145,11 @@ class MapMeasure : public Measure {
     return "--task compares maps; it takes no option of classes, scales and anomalies";
   }
 
+  bool takes_classifier() const override { return options_.task == MapTask::segment; }
+
   int run(const EvaluateRun& evaluation) override {
     check_options();
+    if (!evaluation.classifier.empty()) return evaluate_pixels(options_, evaluation);
     MapRun work(options_, evaluation);
     const std::vector<std::string> folder{evaluation.folder.string()};
     std::istringstream none;

@@ -17,6 +17,7 @@
 #include "apps/vit/rings/dense/coco_files.h"
 #include "apps/vit/rings/dense/dense_results.h"
 #include "apps/vit/rings/dense/map_outputs.h"
+#include "apps/vit/rings/dense/segment_pixels.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
@@ -48,15 +49,18 @@ constexpr const char* kFooter =
     "  vit segment --model coco_instance_eomt_large_640 --task instance --threshold 0.5 photo.jpg --format "
     "json\n"
     "  vit segment --model tipsv2-b14-dpt photos/ --output segments/\n"
+    "  vit segment --classifier leaf.safetensors photos/ --output leaves/ --regions --format csv,color\n"
+    "  vit segment --model dinov2 --like photo.jpg:120,80 photos/ --output alike/\n"
     "  vit segment --model dinov2_vits14_pretrain.pth --architecture dinov2_vits14 \\\n"
     "    --head dinov2_vits14_ade20k_linear_head.pth photo.jpg --output photo.npz --format json";
 
 constexpr const char* kSegmentFormatHelp =
-    "Files of FOLDER/: png, color (default: both), coco; and json or text for the lines, which are json with "
-    "arrays";
+    "Files of FOLDER/: png, color (default: both), coco, csv of --regions; and json or text for the lines, "
+    "which "
+    "are json with arrays";
 constexpr const char* kPanopticEnding = "_panoptic.png";
 constexpr MapFormat kSegmentFormats[]{
-    {"png", ".png"}, {"color", "_color.png"}, {"coco", ".json", kPanopticEnding}};
+    {"png", ".png"}, {"color", "_color.png"}, {"coco", ".json", kPanopticEnding}, {"csv", ".csv"}};
 
 enum class PaletteChoice { automatic, ade20k, voc };
 constexpr Named<PaletteChoice> kPalettes[]{
@@ -74,6 +78,7 @@ struct SegmentCommand {
   TaskChoice task = TaskChoice::automatic;
   SegmentChoices choices;
   PaletteChoice palette = PaletteChoice::automatic;
+  PixelClassOptions pixels;
 };
 
 std::optional<SegmentTask> task_of(TaskChoice choice) {
@@ -216,6 +221,21 @@ class SegmentWork : public ImageWork {
   std::vector<Color> palette_;  // of classes
 };
 
+/// By the head of the model, or by classes of pixels, which have no masks.
+int run_segment(SegmentCommand& command) {
+  check_pixel_class_options(command.pixels);
+  if (!command.pixels.are_given()) {
+    if (command.run.has_word("csv")) fail_usage("--format csv lists regions of classes of pixels: --regions");
+    return SegmentWork(command).run();
+  }
+  const bool is_semantic = command.task == TaskChoice::automatic || command.task == TaskChoice::semantic;
+  if (!is_semantic || command.choices.threshold || command.choices.mask_threshold ||
+      command.choices.overlap || !command.choices.stuff.empty())
+    fail_usage("--classifier and --like give classes of pixels, --task semantic, without options of masks");
+  if (!command.labels.empty()) fail_usage("--labels: classes of pixels have the names of vit fit --names");
+  return segment_pixels(command.run, command.pixels);
+}
+
 /// An option that takes a number from 0 to 1.
 Option share_option(const char* name, const char* type, const char* help, std::optional<double>& target,
                     const char* shown) {
@@ -254,7 +274,8 @@ Command segment_command() {
             .help = "Colors of classes: ade20k or voc; auto: ade20k for 150 classes, else voc",
             .target = choice_target(options->palette, kPalettes)},
            labels_option(options->labels)},
-      .run = [options] { return SegmentWork(*options).run(); }};
+      .run = [options] { return run_segment(*options); }};
+  add_pixel_class_options(command.options, options->pixels);
   add_dense_run_options(command.options, options->run, kSegmentFormats, kSegmentFormatHelp);
   return command;
 }

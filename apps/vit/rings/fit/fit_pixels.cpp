@@ -135,6 +135,7 @@ class PixelFitting : public ImageWork {
     PixelHead head = trainer_.fit(options_.method, options_.library_options());
     head.classifier.labels = labels_;
     head.sources = sources_;
+    head.has_background = has_background();
     head.attach(run.model());
     head.classifier.record = RunFacts{
         .model = run_model(options_.common, run.model(), std::span(&head.classifier.features, 1)),

@@ -1,0 +1,222 @@
+// vit fit --truth, and the heads that it makes in segment and evaluate.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/apps/pixel_files.h"
+#include "tests/apps/program.h"
+#include "vit/io/json.h"
+
+TEST_SUITE_BEGIN("fit");
+
+using namespace vit;
+using namespace vit::internal;
+using namespace vit::test;
+
+namespace {
+
+constexpr std::size_t kRows = 48, kColumns = 64;
+
+/// A bright square on a dark ground; and rows of letters for labels of the same size.
+void write_square(const std::string& path, std::size_t left, std::size_t top, std::size_t edge) {
+  std::string out = "P6\n64 48\n255\n";
+  for (std::size_t y = 0; y < kRows; ++y) {
+    for (std::size_t x = 0; x < kColumns; ++x) {
+      const bool inside = x >= left && x < left + edge && y >= top && y < top + edge;
+      const auto noise = static_cast<int>((x * 7 + y * 13) % 17);
+      for (int c = 0; c < 3; ++c) out += static_cast<char>((inside ? 200 - 40 * c : 60 + 20 * c) + noise);
+    }
+  }
+  write_text(path, out);
+}
+
+using Rows = std::vector<std::string>;
+
+Rows blank() {
+  return Rows(kRows, std::string(kColumns, '.'));
+}
+void paint(Rows& rows, char letter, std::size_t left, std::size_t top, std::size_t width,
+           std::size_t height) {
+  for (std::size_t y = top; y < top + height; ++y) rows[y].replace(left, width, width, letter);
+}
+
+/// photos/a.ppm and b.ppm, strokes/a.png on the first.
+void write_sample(const TestFolder& folder) {
+  write_square(folder / "photos/a.ppm", 20, 12, 24);
+  write_square(folder / "photos/b.ppm", 8, 16, 24);
+  Rows rows = blank();
+  paint(rows, 'b', 1, 2, 60, 2);
+  paint(rows, 'b', 1, 44, 60, 2);
+  paint(rows, 'r', 22, 15, 20, 3);
+  paint(rows, 'r', 22, 29, 20, 3);
+  write_strokes(folder / "strokes/a.png", rows);
+}
+
+RunResult fit(const TestFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"fit", "--output", folder / "head.safetensors"});
+  return run_vit(arguments);
+}
+
+void fit_strokes(const TestFolder& folder, std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments{folder / "photos", "--truth", folder / "strokes", "--size",
+                                     "native",          "--names", "ground,square"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const RunResult result = fit(folder, arguments);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+}
+
+Rows square_rows(std::size_t left, std::size_t top, std::size_t edge) {
+  Rows rows(kRows, std::string(kColumns, '0'));
+  paint(rows, '1', left, top, edge, edge);
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("apps: fit --truth learns classes of pixels from strokes") {
+  const TestFolder folder;
+  write_sample(folder);
+  const RunResult result =
+      fit(folder, {folder / "photos", "--truth", folder / "strokes", "--size", "native", "--layers", "1,-1",
+                   "--upsample", "guided", "--channels-of-color", "--format", "json"});
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(contains(result.err, "1 of 2 images have no labels"));
+  const Json json = parse_json(result.out, "fit");
+  CHECK(json.at("images").as_size() == 1);
+  CHECK(json.at("classes").as_size() == 2);
+  CHECK(json.at("labeled_pixels").as_size() == 360);
+  CHECK(json.at("method").as_string() == "logistic");
+  CHECK(json.at("layers").size() == 2);
+  CHECK(json.at("layers")[0].as_size() == 1);
+  CHECK(json.at("labels")[0].as_string() == "#0000ff");  // by first appearance
+  CHECK(json.at("held_out").as_string() == "strokes");
+  CHECK(json.at("cross_validated_iou").as_double() > 0.8);
+  CHECK(json.at("strength").as_double() > 0);
+}
+
+TEST_CASE("apps: segment --classifier needs only the head, and evaluate compares with masks" *
+          doctest::skip(!is_built("dense"))) {
+  const TestFolder folder;
+  write_sample(folder);
+  fit_strokes(folder);
+  const RunResult result = run_vit({"segment", "--classifier", folder / "head.safetensors", folder / "photos",
+                                    "--output", folder / "out.npz", "--probabilities"});
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const auto arrays = read_npz(folder / "out.npz");
+  CHECK(arrays.at("segmentation.1").shape == std::vector<std::size_t>{kRows, kColumns});
+  CHECK(arrays.at("probabilities.0").shape == std::vector<std::size_t>{2, kRows, kColumns});
+  const std::vector<float> probabilities = arrays.at("probabilities.0").floats();
+  for (std::size_t i = 0; i < kRows * kColumns; i += 97)
+    CHECK(probabilities[i] + probabilities[kRows * kColumns + i] == doctest::Approx(1));
+  const Json line = parse_json(lines_of(result.out).front(), "segment");
+  CHECK(line.at("task").as_string() == "semantic");
+  CHECK(line.at("segments")[1].at("label").as_string() == "square");
+
+  write_gray(folder / "masks/a.png", square_rows(20, 12, 24), 255);
+  write_gray(folder / "masks/b.png", square_rows(8, 16, 24), 255);
+  const RunResult evaluated =
+      run_vit({"evaluate", "--task", "segment", "--classifier", folder / "head.safetensors", "--truth",
+               folder / "masks", folder / "photos", "--format", "json"});
+  CAPTURE(evaluated.err);
+  REQUIRE(evaluated.exit_code == 0);
+  CHECK(parse_json(evaluated.out, "evaluate").at("miou").as_double() > 0.75);
+  CHECK(parse_json(evaluated.out, "evaluate").at("images").as_size() == 2);
+}
+
+TEST_CASE("apps: segment --regions lists connected pixels" * doctest::skip(!is_built("dense"))) {
+  const TestFolder folder;
+  write_sample(folder);
+  fit_strokes(folder);
+  const std::string head = folder / "head.safetensors";
+  const RunResult result =
+      run_vit({"segment", "--classifier", head, folder / "photos/a.ppm", "--regions", "--format", "json"});
+  REQUIRE(result.exit_code == 0);
+  const Json segments = parse_json(result.out, "segment").at("segments");
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const Json region = segments[i];
+    CHECK(region.at("id").as_size() == i);
+    const auto edge = [&](std::size_t k) { return region.at("box")[k].as_size(); };
+    CHECK(edge(0) < edge(2));
+    CHECK(edge(1) < edge(3));
+    CHECK(region.at("area").as_size() <= (edge(2) - edge(0)) * (edge(3) - edge(1)));
+    CHECK(region.at("centroid")[0].as_double() > static_cast<double>(edge(0)));
+    CHECK(region.at("centroid")[1].as_double() < static_cast<double>(edge(3)));
+    sum += region.at("area").as_size();
+  }
+  CHECK(sum == kRows * kColumns);
+  const RunResult files = run_vit({"segment", "--classifier", head, folder / "photos", "--regions",
+                                   "--output", folder / "out/", "--format", "csv,png"});
+  CAPTURE(files.err);
+  REQUIRE(files.exit_code == 0);
+  const auto lines = lines_of(read_text(folder / "out/a.csv"));
+  CHECK(lines.front() == "file,id,index,label,area,x0,y0,x1,y1,centroid_x,centroid_y");
+  CHECK(lines.size() == segments.size() + 1);
+}
+
+TEST_CASE("apps: segment --like finds what is like a patch or a mask" * doctest::skip(!is_built("dense"))) {
+  const TestFolder folder;
+  write_sample(folder);
+  Rows rows = blank();
+  paint(rows, 'r', 20, 12, 24, 24);
+  write_strokes(folder / "mask.png", rows);
+  for (const std::string& mark : {std::string("32,20,28,28"), folder / "mask.png"}) {
+    CAPTURE(mark);
+    const RunResult result = run_vit({"segment", "--like", folder / "photos/a.ppm:" + mark, folder / "photos",
+                                      "--size", "native", "--output", folder / "out.npz", "--probabilities"});
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+    const auto arrays = read_npz(folder / "out.npz");
+    CHECK(arrays.at("probabilities.1").shape == std::vector<std::size_t>{1, kRows, kColumns});
+    const Json line = parse_json(lines_of(result.out).back(), "segment");
+    REQUIRE(line.at("segments").size() == 1);
+    CHECK(line.at("segments")[0].at("label").as_string() == "like");
+  }
+}
+
+TEST_CASE("apps: what contradicts a head of pixels, or is no label, is one line") {
+  const TestFolder folder;
+  write_sample(folder);
+  fit_strokes(folder);
+  const std::string head = folder / "head.safetensors", photo = folder / "photos/a.ppm";
+  const auto fails = [](const RunResult& result, int code, const std::string& what) {
+    CAPTURE(result.err);
+    CAPTURE(what);
+    CHECK(result.exit_code == code);
+    CHECK(result.num_errors() == 1);
+    CHECK(contains(result.err, what));
+  };
+  if (is_built("dense")) {
+    fails(run_vit({"segment", "--classifier", head, "--size", "48", photo}), 1, "--size native");
+    fails(run_vit({"segment", "--classifier", head, "--model", golden_model("hf-dinov3"), photo}), 1,
+          "was fitted on features of");
+    fails(run_vit({"segment", "--classifier", head, "--task", "instance", photo}), 2, "--task semantic");
+    fails(run_vit({"segment", "--classifier", head, "--like", photo + ":1,1", photo}), 2, "only one");
+    fails(run_vit({"segment", "--regions", photo}), 2, "--classifier HEAD");
+    fails(run_vit({"segment", "--like", photo + ":1,1,7", photo}), 2, "--like IMAGE:X,Y");
+    fails(run_vit({"segment", "--like", photo + ":64,1", photo, "--size", "native"}), 1, "64,1 lies outside");
+  }
+  fails(run_vit({"classify", "--classifier", head, photo}), 1, "vit segment --classifier");
+  fails(fit(folder, {photo, "--upsample", "shift"}), 2, "--truth");
+  fails(fit(folder, {folder / "photos/b.ppm", "--truth", folder / "strokes"}), 1,
+        "no labels of any of 1 image");
+  fails(fit(folder, {photo, "--truth", folder / "strokes", "--names", "one"}), 1, "--names has 1 names");
+  fails(fit(folder, {photo, "--truth", folder / "nowhere"}), 1, "nowhere");
+  fails(fit(folder, {photo, "--truth", folder / "strokes", "--layers", "99"}), 2, "--layers");
+  write_gray(folder / "wrong/a.png", Rows(kRows, std::string(63, '1')), 255);
+  const RunResult wrong = fit(folder, {photo, "--truth", folder / "wrong", "--background", "rest"});
+  CHECK(wrong.exit_code == 1);  // the image failed, and nothing is left
+  CHECK(contains(wrong.err, "labels of 63 x 48 pixels for an image of 64 x 48"));
+  CHECK(contains(wrong.err, "no labels of an image that could be read"));
+  write_gray(folder / "empty/a.png", blank(), 255);
+  fails(fit(folder, {photo, "--truth", folder / "empty"}), 1, "no labels");
+  write_gray(folder / "single/a.png", Rows(kRows, std::string(kColumns, '1')), 255);
+  fails(fit(folder, {photo, "--truth", folder / "single"}), 1, "of one class");
+}
+
+TEST_SUITE_END();
