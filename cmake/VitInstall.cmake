@@ -18,7 +18,7 @@ set(vit_headers
     base/choices.h base/error.h base/tensor.h
     config/encoder.h config/head.h config/load_options.h config/load_report.h config/merger.h config/norm.h
     image/image.h image/preprocess.h
-    position/config.h position/conventions.h position/coordinates.h position/frequencies.h position/normal_form.h position/rope.h position/rope_scaling.h position/tables.h
+    position/config.h position/convention_tables.h position/conventions.h position/coordinates.h position/frequencies.h position/normal_form.h position/rope.h position/rope_scaling.h position/tables.h
     text/tokenizer.h)
 # Those of rings that are not built, and their includes in vit.h, are left out.
 set(vit_headers_dense dense.h boxes.h pose.h)

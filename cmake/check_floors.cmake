@@ -63,7 +63,7 @@ set(door
     config/fields.h config/output_table.h
     image/image_file.h image/warp_box.h
     kernels/cpu_info.h kernels/kernels.h kernels/tile_meter.h
-    layers/activations.h layers/linear.h position/rope_file.h
+    layers/activations.h layers/linear.h position/rope_file.h position/rope_json.h
     rings/dense/map_metrics.h rings/fit/memory.h
     text/clean.h text/unicode.h
     weights/checkpoint/adapter.h weights/checkpoint/checkpoint_folder.h weights/checkpoint/config_json.h

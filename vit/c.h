@@ -755,6 +755,81 @@ VIT_API vit_status vit_rope_table_get(const vit_rope_table* table, vit_array* co
 VIT_API vit_status vit_rope_rotate(const vit_rope_table* table, void* x, const size_t* shape, uint32_t ndim,
                                    size_t num_prefix_tokens);
 
+/* Published conventions by name, as `vit rope` lists them, in double. A = angles of a head: d / 2 or those
+ * that are rotated, with an angle per channel (V-JEPA 2) d. */
+
+/* The list as JSON: [{"name", "families", "coordinates", "offset", "order", "pairing", "frequencies",
+ * "formula"}, ...]. Lives as long as the library. */
+VIT_API vit_status vit_rope_conventions(const char** json);
+
+/* Of vit_rope_form_create(); rows, columns and head_dim are required. */
+typedef struct vit_rope_form_options {
+  size_t struct_size;       /* sizeof the struct, set by the caller */
+  size_t rows;              /* patches; 1 for conventions of a sequence */
+  size_t columns;           /* patches, or tokens of a sequence */
+  size_t head_dim;          /* d */
+  size_t num_frames;        /* of a clip, for conventions with time; 0: 1 */
+  size_t num_heads;         /* H, for conventions whose heads differ; 0: 1 */
+  size_t reference_rows;    /* native grid, for conventions that have one for each model; 0: an example */
+  size_t reference_columns; /* the same */
+} vit_rope_form_options;
+
+/* A convention on a grid. Threads may share it. */
+typedef struct vit_rope_form vit_rope_form;
+/* By the name of a convention or family; ARGUMENT with the known names if there is none, or if it fits
+ * neither the grid nor the head. */
+VIT_API vit_status vit_rope_form_create(const char* convention, const vit_rope_form_options* options,
+                                        vit_rope_form** form);
+/* Frees the form and its arrays. */
+VIT_API void vit_rope_form_free(vit_rope_form* form);
+
+/* Arrays of a form, float64 unless stated. N patches, frame by frame; FREQUENCIES, PHASES, PAIRS and BASIS
+ * are its normal form: in the basis B of q and k, the channels p, q of pair j become p cos a - q sin a and
+ * q cos a + p sin a, a = w_x column + w_y row + w_t frame + phase. */
+enum {
+  VIT_ROPE_COORDINATES = 0, /* (N, 2) x, y or (N, 3) x, y, t */
+  VIT_ROPE_ANGLES = 1,      /* (N, A), or (H, N, A) if heads differ */
+  VIT_ROPE_COS = 2,         /* the same shape */
+  VIT_ROPE_SIN = 3,         /* the same shape */
+  VIT_ROPE_FREQUENCIES = 4, /* (A, 3) or (H, A, 3): w_x, w_y, w_t in radians per patch and frame */
+  VIT_ROPE_PHASES = 5,      /* (A) or (H, A) */
+  VIT_ROPE_PAIRS = 6,       /* (pairs, 2) int32 */
+  VIT_ROPE_BASIS = 7        /* (d, d); ARGUMENT if it is that of the channels */
+};
+/* Gets an array, which lives as long as the form. */
+VIT_API vit_status vit_rope_form_get(const vit_rope_form* form, int32_t name, vit_array* array);
+/* Rotates x (B, L, H, d) in place; the first `num_prefix_tokens` of the L tokens are not rotated, the others
+ * must be the N patches. */
+VIT_API vit_status vit_rope_form_rotate(const vit_rope_form* form, double* x, const size_t* shape,
+                                        uint32_t ndim, size_t num_prefix_tokens);
+
+/* What is known of the factors to identify. */
+typedef struct vit_rope_identify_options {
+  size_t struct_size;       /* sizeof the struct, set by the caller */
+  size_t rows;              /* of patches; 0: to be found */
+  size_t columns;           /* the same */
+  int32_t has_prefix;       /* 1: num_prefix_tokens is known */
+  int32_t reserved;         /* 0 */
+  size_t num_prefix_tokens; /* before the patches, not rotated */
+  const char* against;      /* convention or family to compare with; NULL: the nearest */
+} vit_rope_identify_options;
+
+/* The convention that rotary factors follow. */
+typedef struct vit_rope_identity vit_rope_identity;
+/* Those of a file, .npz, .npy or .safetensors, as `vit rope identify` takes them. */
+VIT_API vit_status vit_rope_identify(const char* path, const vit_rope_identify_options* options,
+                                     vit_rope_identity** identity);
+/* Those of `count` float32 or float64 arrays with the names of the tensors of such a file: cos and sin,
+ * angles, or q and q_rotated, k and k_rotated, basis. */
+VIT_API vit_status vit_rope_identify_arrays(const char* const* names, const vit_array* arrays, size_t count,
+                                            const vit_rope_identify_options* options,
+                                            vit_rope_identity** identity);
+/* {"convention": name or null, "families", "coordinates", "offset", "order", "pairing", "frequencies",
+ * "reference", "prefix", "grid", "error", "nearest", "differs", "notes"}; lives as long as the identity. */
+VIT_API vit_status vit_rope_identity_json(const vit_rope_identity* identity, const char** json);
+/* Frees the identity and its text. */
+VIT_API void vit_rope_identity_free(vit_rope_identity* identity);
+
 /* Layouts of sinusoidal rows. */
 enum {
   VIT_SINUSOIDAL_LINE = 0, /* rows tokens, columns must be 1: sin and cos interleaved (Vaswani et al. 2017) */

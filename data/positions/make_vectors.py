@@ -465,9 +465,10 @@ def directions():
             w = steps[2 * (k % (K // 2)) + j // 2 * K + j % 2]
             rates.append([w * math.cos(k * math.pi / K), w * math.sin(k * math.pi / K)])
     convention(
-        "spiral", ["Spiral RoPE (the formula of the paper)"],
+        "spiral", ["Spiral RoPE (by the abstract of the paper, and the README and frequencies of its code)"],
         "(x cos(k pi/K) + y sin(k pi/K)) theta^(-4m/d), K directions; perpendicular ones share frequencies, the others have "
-        "different ones", ["Liu et al. 2026, arXiv:2602.03227"],
+        "different ones", ["Liu et al. 2026, arXiv:2602.03227, of which the abstract was read, not the paper's own formula",
+                           "haoyuliu00's code: the directions of its README, frequencies and groups of its source"],
         dict(plain=dict(grid=[3, 5], head_dim=d, coordinates="index", normal_form=rates, pairs=channel_pairs("neighbors", d))),
         coordinates="index", layout="neighbors", theta=1e4, directions=K)
 

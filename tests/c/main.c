@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   test_anomalies(argv[1], argv[4]);
   test_dense(argv[5]);
   test_positions();
+  test_conventions();
   if (num_failed == 0) printf("the C interface works\n");
   return num_failed == 0 ? 0 : 1;
 }

@@ -98,6 +98,8 @@ TEST_CASE("c: the structs of Python are those of the header") {
                            {"Request", "vit_request"},
                            {"TextOptions", "vit_text_options"},
                            {"RopeOptions", "vit_rope_options"},
+                           {"RopeFormOptions", "vit_rope_form_options"},
+                           {"RopeIdentifyOptions", "vit_rope_identify_options"},
                            {"SegmentOptions", "vit_segment_options"},
                            {"Prediction", "vit_prediction"},
                            {"Array", "vit_array"}}) {

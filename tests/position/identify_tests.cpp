@@ -10,71 +10,22 @@
 #include <string>
 #include <vector>
 
+#include "tests/position/rope_factors.h"
 #include "tests/support/errors.h"
 #include "tests/support/rng.h"
-#include "vit/position/rope.h"
 
 namespace vit::internal {
 using namespace position;
 
 namespace {
 
+using test::identify;
+using test::numbers_of;
+using test::rounded;
+using test::Table;
+using test::table_of;
+
 constexpr Dtype kPrecisions[] = {Dtype::f64, Dtype::f32, Dtype::f16, Dtype::bf16};
-
-double rounded(double value, Dtype precision) {
-  const auto single = static_cast<float>(value);
-  switch (precision) {
-    case Dtype::f32: return single;
-    case Dtype::f16: return f16_to_float(float_to_f16(single));
-    case Dtype::bf16: return bf16_to_float(float_to_bf16(single));
-    default: return value;
-  }
-}
-
-/// A table (P + N, columns), a column per pair or per channel.
-struct Table {
-  std::size_t tokens = 0, columns = 0;
-  std::vector<double> angles;
-
-  double& at(std::size_t token, std::size_t column) { return angles[token * columns + column]; }
-};
-
-Table table_of(const RopeConvention& c, GridSize grid, std::size_t d, bool full, std::size_t prefix = 0,
-               std::size_t frames = 1) {
-  const Tensor<double> angles = rope_angles(coordinates(c, grid, frames), frequency_vectors(c, d));
-  const std::size_t patches = angles.dim(angles.shape().rank() - 2), count = angles.shape().last();
-  Table out{.tokens = prefix + patches, .columns = full ? d : count, .angles = {}};
-  out.angles.assign(out.tokens * out.columns, 0.0);
-  std::vector<ChannelPair> pairs;
-  if (full && c.kind == RopeKind::axial) pairs = channel_pairs(c.channels, d);
-  for (std::size_t patch = 0; patch < patches; ++patch) {
-    for (std::size_t j = 0; j < count; ++j) {
-      const double angle = angles.data()[patch * count + j];
-      if (pairs.empty()) {
-        out.at(prefix + patch, j) = angle;
-      } else {
-        out.at(prefix + patch, pairs[j].p) = out.at(prefix + patch, pairs[j].q) = angle;
-      }
-    }
-  }
-  return out;
-}
-
-RopeNumbers numbers_of(const Table& table, double (*of)(double), Dtype precision) {
-  RopeNumbers out{.values = Tensor<double>(Shape{table.tokens, table.columns}), .precision = precision};
-  for (std::size_t i = 0; i < table.angles.size(); ++i)
-    out.values.data()[i] = rounded(of(table.angles[i]), precision);
-  return out;
-}
-
-RopeIdentity identify(const Table& table, Dtype precision, const IdentifyOptions& options = {}) {
-  const std::vector<RopeReading> readings =
-      read_factors(numbers_of(
-                       table, [](double a) { return std::cos(a); }, precision),
-                   numbers_of(
-                       table, [](double a) { return std::sin(a); }, precision));
-  return identify_rope(readings, {}, options);
-}
 
 std::string name_of(const RopeIdentity& found) {
   return found.convention == nullptr ? "none" : found.convention->name;
@@ -94,7 +45,7 @@ RopeNumbers vectors(test::Rng& random, const Shape& shape, Dtype precision) {
 
 TEST_CASE("identify: every convention is recognized in a table of any precision") {
   for (const RopeConvention& c : rope_conventions()) {
-    if (c.kind != RopeKind::axial) continue;
+    if (c.kind != ConventionKind::axial) continue;
     for (const GridSize grid : {GridSize{14, 20}, {9, 7}, {24, 24}}) {
       for (const Dtype precision : kPrecisions) {
         for (const std::size_t prefix : {0, 1, 5}) {
@@ -112,8 +63,9 @@ TEST_CASE("identify: every convention is recognized in a table of any precision"
             CHECK(found.known.pairing == full);
             if (full && c.name != "moonvit")
               CHECK(pairing_of(found.choices->channels) == pairing_of(c.channels));
-            const bool is_alone = c.window == 0 && c.coordinates != CoordinateRule::scaled_to_reference &&
-                                  c.name != "mlcd" && (full || (c.name != "pixtral" && c.name != "gemma4"));
+            const bool is_alone = c.window == 0 && c.coordinates != PatchCoordinates::scaled_to_reference &&
+                                  c.name != "mlcd" && c.name != "llama4" &&
+                                  (full || (c.name != "pixtral" && c.name != "gemma4"));
             if (is_alone) CHECK(name_of(found) == c.name);
           }
         }
@@ -124,7 +76,7 @@ TEST_CASE("identify: every convention is recognized in a table of any precision"
 
 TEST_CASE("identify: angles as they are, also wrapped") {
   for (const RopeConvention& c : rope_conventions()) {
-    if (c.kind != RopeKind::axial) continue;
+    if (c.kind != ConventionKind::axial) continue;
     for (const Dtype precision : kPrecisions) {
       CAPTURE(c.name);
       CAPTURE(std::string(to_string(precision)));
@@ -139,21 +91,20 @@ TEST_CASE("identify: angles as they are, also wrapped") {
 TEST_CASE("identify: queries before and after the rotation") {
   test::Rng random(70);
   for (const RopeConvention& c : rope_conventions()) {
-    if (c.kind == RopeKind::mixed) continue;
+    if (c.kind == ConventionKind::mixed) continue;
     for (const Dtype precision : kPrecisions) {
       for (const bool tokens_first : {true, false}) {
         CAPTURE(c.name);
         CAPTURE(std::string(to_string(precision)));
         CAPTURE(tokens_first);
-        const std::size_t d = 48, prefix = 1, frames = c.kind == RopeKind::volume ? 2 : 1;
-        const GridSize grid{5, 8};
-        const Tensor<double> angles = rope_angles(coordinates(c, grid, frames), frequency_vectors(c, d));
+        const std::size_t d = c.name == "minimax-m3" ? 52 : 48, prefix = 1, frames = has_time(c) ? 2 : 1;
+        const GridSize grid = c.kind == ConventionKind::line ? GridSize{1, 40} : GridSize{5, 8};
+        const Tensor<double> angles = rope_angles(coordinates(c, grid, frames), frequency_vectors(c, d, 3));
         const std::size_t tokens = prefix + frames * 40;
         RopeNumbers before = vectors(random, Shape{2, tokens, 3, d}, precision);
         RopeNumbers after{.values = Tensor<double>(before.values.shape()), .precision = precision};
         std::ranges::copy(before.values.flat(), after.values.data());
-        std::vector<ChannelPair> pairs = channel_pairs(c.channels, d);
-        rotate_pairs(after.values, angles, pairs, angles_per(c), prefix);
+        rotate_pairs(after.values, angles, channel_pairs(c, d), c.angles, prefix);
         for (double& value : after.values.flat()) value = rounded(value, precision);
         if (!tokens_first) {
           for (RopeNumbers* numbers : {&before, &after}) {
@@ -168,7 +119,40 @@ TEST_CASE("identify: queries before and after the rotation") {
         }
         const RopeIdentity found = identify_rope(read_rotated(before, after), {&before, &after}, {});
         CHECK_MESSAGE(names(found, c), name_of(found));
-        if (found.convention != nullptr && c.kind == RopeKind::axial) CHECK(found.num_prefix == prefix);
+        if (found.convention != nullptr && c.angles == RopeAngles::per_pair)
+          CHECK(found.num_prefix == prefix);
+      }
+    }
+  }
+}
+
+TEST_CASE("identify: encodings of time, of directions and of sequences in tables of any precision") {
+  for (const RopeConvention& c : rope_conventions()) {
+    if (c.kind == ConventionKind::axial || c.kind == ConventionKind::mixed) continue;
+    for (const Dtype precision : kPrecisions) {
+      for (const std::size_t prefix : {0, 3}) {
+        for (const bool full : {false, true}) {
+          CAPTURE(c.name);
+          CAPTURE(std::string(to_string(precision)));
+          CAPTURE(prefix);
+          CAPTURE(full);
+          const bool is_line = c.kind == ConventionKind::line;
+          const GridSize grid = is_line ? GridSize{1, 60} : GridSize{6, 10};
+          const std::size_t frames = has_time(c) ? 3 : 1;
+          // a head that three axes do not share evenly
+          Table table = table_of(c, grid, c.name == "minimax-m3" && full ? 68 : 64, full, prefix, frames);
+          const RopeIdentity found = identify(table, precision);
+          CHECK_MESSAGE(names(found, c), name_of(found));
+          if (found.convention == nullptr) continue;
+          CHECK(found.grid == grid);
+          CHECK(found.num_frames == frames);
+          CHECK(found.num_prefix == prefix);
+          table.tokens += 2;  // registers after the patches
+          table.angles.resize(table.tokens * table.columns);
+          const RopeIdentity with_suffix = identify(table, precision);
+          CHECK_MESSAGE(names(with_suffix, c), name_of(with_suffix));
+          CHECK(with_suffix.num_suffix == 2);
+        }
       }
     }
   }
@@ -207,7 +191,7 @@ TEST_CASE("identify: a mistake in a table takes its name away") {
        }},
       {"one number", [](Table& t) { t.at(t.tokens - 2, 0) += 0.05; }}};
   for (const RopeConvention& c : rope_conventions()) {
-    if (c.kind != RopeKind::axial) continue;
+    if (c.kind != ConventionKind::axial) continue;
     for (const auto& [mistake, make] : mistakes) {
       for (const Dtype precision : kPrecisions) {
         CAPTURE(c.name);
@@ -254,18 +238,23 @@ TEST_CASE("identify: unpublished choices are measured") {
     c.theta = 777.0;
   }
   SUBCASE("centered with a factor") {
-    c.coordinates = CoordinateRule::centered;
+    c.coordinates = PatchCoordinates::centered;
     c.theta = 100.0;
     c.factor = 3.141592653589793;
   }
   SUBCASE("reference") {
-    c.coordinates = CoordinateRule::scaled_to_reference;
+    c.coordinates = PatchCoordinates::scaled_to_reference;
     c.reference = {10, 12};
   }
   SUBCASE("pixel bands") {
-    c.coordinates = CoordinateRule::centered;
+    c.coordinates = PatchCoordinates::centered;
     c.rule = FrequencyRule::pixel;
     c.max_frequency = 10.0;
+  }
+  SUBCASE("pixel bands from corner to corner") {
+    c.coordinates = PatchCoordinates::linspace;
+    c.rule = FrequencyRule::pixel;
+    c.max_frequency = 12.0;
   }
   SUBCASE("alternating theta") {
     c.axis_frequencies = AxisFrequencies::alternating;
@@ -315,7 +304,22 @@ TEST_CASE("identify: learned frequencies of heads are recognized by their form")
       identity_of(rope_angles(grid_coords({7, 9}), FrequencyVectors(1, 3, vectors)));
   CHECK(name_of(by_formula) == "none");
   REQUIRE(by_formula.choices);
-  CHECK(by_formula.choices->kind == RopeKind::mixed);
+  CHECK(by_formula.choices->kind == ConventionKind::mixed);
+}
+
+TEST_CASE("identify: other bases of sequences are measured") {
+  RopeConvention c;
+  c.kind = ConventionKind::line;
+  c.channels = PairLayout::halves;
+  c.theta = 500000.0;
+  for (const Dtype precision : {Dtype::f64, Dtype::f32}) {
+    const RopeIdentity found = identify(table_of(c, {1, 70}, 32, true, 0), precision);
+    CHECK(name_of(found) == "none");
+    REQUIRE(found.choices);
+    CHECK(found.choices->kind == ConventionKind::line);
+    CHECK(found.choices->theta == 500000.0);
+    CHECK(found.choices->channels == PairLayout::halves);
+  }
 }
 
 }  // namespace vit::internal

@@ -9,6 +9,7 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/rng.h"
+#include "vit/position/convention_tables.h"
 #include "vit/position/rope.h"
 
 namespace vit::position {
@@ -35,6 +36,17 @@ std::vector<double> scores(const Tensor<double>& q, const Tensor<double>& k) {
     }
   }
   return out;
+}
+
+/// x (.., d) becomes B x. Without the way back, which scores of rotated tokens do not see.
+void multiply(Tensor<double>& x, const Tensor<double>& basis) {
+  const std::size_t d = basis.dim(0);
+  for (std::size_t row = 0; row < x.num_elements() / d; ++row) {
+    std::vector<double> out(d);
+    for (std::size_t i = 0; i < d; ++i)
+      for (std::size_t j = 0; j < d; ++j) out[i] += basis.data()[i * d + j] * x.data()[row * d + j];
+    std::ranges::copy(out, x.data() + row * d);
+  }
 }
 
 double largest_difference(std::span<const double> a, std::span<const double> b) {
@@ -70,16 +82,21 @@ std::vector<double> exponential(std::vector<double> matrix, std::size_t d) {
 TEST_CASE("position: every convention has a normal form with equal scores") {
   test::Rng random(81);
   for (const RopeConvention& c : rope_conventions()) {
-    for (const GridSize grid : {GridSize{3, 5}, {26, 2}}) {
+    for (GridSize grid : {GridSize{3, 5}, {26, 2}}) {
       CAPTURE(c.name);
-      const std::size_t d = 24, prefix = 2, frames = c.kind == RopeKind::volume ? 2 : 1;
+      if (c.kind == ConventionKind::line) grid = {1, grid.rows * grid.columns};
+      const std::size_t d = head_sizes(c).step == 16 ? 32 : 24, prefix = 2, frames = has_time(c) ? 2 : 1;
       const std::size_t tokens = prefix + frames * grid.rows * grid.columns;
       const RopeNormalForm form = normal_form(c, grid, d);
       const Tensor<double> angles = rope_angles(coordinates(c, grid, frames), frequency_vectors(c, d));
       const Tensor<double> q = random.tensor<double>(Shape{1, tokens, 2, d});
       const Tensor<double> k = random.tensor<double>(Shape{1, tokens, 2, d});
       Tensor<double> q1 = copy_of(q), k1 = copy_of(k), q2 = copy_of(q), k2 = copy_of(k);
-      for (Tensor<double>* x : {&q1, &k1}) rotate_pairs(*x, angles, form.pairs, angles_per(c), prefix);
+      const Tensor<double> basis = example_basis(c, d);
+      for (Tensor<double>* x : {&q1, &k1}) {
+        if (!basis.empty()) multiply(*x, basis);
+        rotate_pairs(*x, angles, channel_pairs(c, d), c.angles, prefix);
+      }
       for (Tensor<double>* x : {&q2, &k2}) rotate(*x, form, grid, prefix, frames);
       CHECK(largest_difference(scores(q1, k1), scores(q2, k2)) < 1e-12);
     }
@@ -88,10 +105,17 @@ TEST_CASE("position: every convention has a normal form with equal scores") {
 
 TEST_CASE("position: choices are read back from the normal form") {
   for (const RopeConvention& c : rope_conventions()) {
-    if (c.kind != RopeKind::axial || c.class_angles || c.window != 0) continue;
+    if (c.class_angles || c.window != 0) continue;
     CAPTURE(c.name);
-    const std::optional<RopeConvention> found = read_back(normal_form(c, {9, 7}, 32), {9, 7});
+    const GridSize grid = c.kind == ConventionKind::line ? GridSize{1, 63} : GridSize{9, 7};
+    const std::optional<RopeConvention> found = read_back(normal_form(c, grid, 32), grid);
     REQUIRE(found);
+    CHECK(found->kind == c.kind);
+    if (c.name == "llama4") {  // the same encoding; only its class token is another one
+      CHECK(found->name == "perception-encoder");
+      continue;
+    }
+    if (c.name == "rope-vit-mixed") continue;  // its start is a formula, which is no learned number
     CHECK(found->coordinates == c.coordinates);
     CHECK(found->offset == c.offset);
     CHECK(found->reference == c.reference);

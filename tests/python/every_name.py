@@ -104,6 +104,13 @@ def rotations() -> None:
     mixed = position.RopeTable.mixed((2, 3), np.ones((2, 1, 4, 8)))
     turned: npt.NDArray[Any] = axial.rotate(np.ones((1, 7, 16), np.float32), num_prefix_tokens=1)
     rows: npt.NDArray[Any] = position.sinusoidal((2, 3), 16)
+    form = position.RopeForm("vjepa2.1", (2, 3), 20, num_frames=2)
+    identity: dict[str, Any] = position.identify({"cos": form.cos, "sin": form.sin}, grid=(2, 3), against="vjepa2")
+    assert identity["convention"] == "vjepa2.1" and len(position.conventions()) >= 29
+    basis: Doubles | None = form.basis
+    assert form.angles.shape == (12, 10) and form.frequencies.shape == (10, 3) and form.phases.shape == (10,)
+    assert form.pairs.shape == (10, 2) and form.coordinates.shape == (12, 3) and basis is None
+    assert form.rotate(np.ones((1, 13, 2, 20)), num_prefix_tokens=1).shape == (1, 13, 2, 20)
     assert axial.cos.shape == axial.sin.shape == (6, 8) and line.cos.shape == (6, 4) and mixed.cos.shape == (4, 6, 8)
     assert turned.shape == (1, 7, 16) and rows.shape == (6, 16) and t_y.size == 6
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import vitcpp
 from vitcpp import RopeTable
-from vitcpp.position import frequencies, grid_coordinates, sinusoidal
+from vitcpp.position import RopeForm, conventions, frequencies, grid_coordinates, identify, sinusoidal
 
 RNG = np.random.default_rng(3)
 
@@ -95,3 +97,54 @@ def test_errors() -> None:
     ):
         with pytest.raises(vitcpp.Error):
             call()
+
+
+def test_every_convention_by_name_has_a_form_and_is_identified(tmp_path: Path) -> None:
+    for listed in conventions():
+        name, is_line, has_time = listed["name"], listed["order"] == "x", listed["order"] == "tyx"
+        grid, frames, d = (1, 40) if is_line else (6, 9), 2 if has_time else 1, 48
+        form = RopeForm(listed["families"][0], grid, d, num_frames=frames, num_heads=3)
+        assert np.array_equal(form.cos, np.cos(form.angles)) or np.abs(form.cos - np.cos(form.angles)).max() < 1e-15
+        column, row = np.tile(np.arange(grid[1]), grid[0]), np.repeat(np.arange(grid[0]), grid[1])
+        frame = np.repeat(np.arange(frames), len(row))
+        where = np.stack([np.tile(column, frames), np.tile(row, frames), frame], -1)
+        if name != "sam3-windows":  # there columns and rows are those in a window
+            angles = where @ np.moveaxis(form.frequencies, -1, -2) + form.phases[..., None, :]
+            assert np.abs(angles - form.angles).max() <= 1e-12 * max(1.0, np.abs(form.angles).max()), name
+        x = RNG.standard_normal((2, 1 + len(where), 3, d))
+        y = form.rotate(x, 1)
+        assert np.array_equal(y[:, 0], x[:, 0])
+        if name != "vjepa2":
+            assert np.allclose((y**2).sum(-1), (x**2).sum(-1))
+        if name in ("mlcd", "rope-vit-mixed"):
+            continue  # no class token here; its start is a formula
+        arrays = {"q": x, "q_rotated": y}
+        if form.basis is not None:
+            arrays["basis"] = form.basis
+        found = identify(arrays, num_prefix_tokens=1)
+        # Llama 4 differs by its class token, which is last; windows of 24 hold the grid.
+        same = {"llama4": "perception-encoder", "sam3-windows": "sam2"}.get(name, name)
+        assert found["convention"] == same and listed["families"][0] in found["families"]
+        np.savez(tmp_path / "x.npz", **arrays)
+        assert identify(tmp_path / "x.npz", num_prefix_tokens=1) == found
+        half = identify({key: x.astype(np.float16) for key, x in arrays.items() if key != "basis"})
+        if form.basis is None and name != "golden-gate-nd":  # whose angles are thousands
+            assert half["convention"] == found["convention"], name
+
+
+def test_identify_says_what_differs() -> None:
+    form = RopeForm("qwen2-vl", (6, 9), 64)
+    factors = {"freqs_cis": (form.cos + 1j * form.sin).astype(np.complex64)}
+    found = identify(factors, against="Pixtral")
+    assert found["convention"] == "qwen2-vl" and found["pairing"] is None and found["grid"] == [6, 9]
+    assert found["differs"] == ["frequencies", "rule"]
+    none = identify({"angles": RNG.standard_normal((54, 32))})
+    assert none["convention"] is None and none["notes"]
+    with pytest.raises(vitcpp.ArgumentError, match="dinov3"):
+        RopeForm("dinov9", (2, 2), 16)
+    with pytest.raises(vitcpp.FormatError):
+        identify({"weight": np.ones((4, 8))})
+    with pytest.raises(vitcpp.ArgumentError):
+        identify({"angles": np.float64(1.0)})
+    with pytest.raises(vitcpp.MismatchError):
+        identify({"cos": np.ones((4, 8)), "sin": np.ones((4, 8))})

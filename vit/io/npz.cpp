@@ -37,7 +37,8 @@ constexpr NumpyType kNumpyTypes[] = {
 /// Reads one record; `name` is that of the file and of the record, for messages.
 class RecordReader {
  public:
-  RecordReader(StoredBytes bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
+  RecordReader(StoredBytes bytes, std::string name, ComplexNumbers complex_numbers)
+      : bytes_(bytes), name_(std::move(name)), complex_numbers_(complex_numbers) {}
 
   /// Nothing for an array of Python objects.
   std::optional<TensorEntry> read() {
@@ -45,7 +46,11 @@ class RecordReader {
     const std::string descr = text_of("descr");
     if (descr.starts_with("|O")) return std::nullopt;
     check(descr.size() >= 3, "a type ", in_quotes(descr));
-    const auto type = std::ranges::find(kNumpyTypes, std::string_view(descr).substr(1), &NumpyType::name);
+    std::string_view number = std::string_view(descr).substr(1);
+    const bool is_complex =
+        complex_numbers_ == ComplexNumbers::as_pairs && (number == "c8" || number == "c16");
+    if (is_complex) number = number == "c8" ? "f4" : "f8";
+    const auto type = std::ranges::find(kNumpyTypes, number, &NumpyType::name);
     VIT_CHECK(type != std::end(kNumpyTypes) && (descr[0] == '<' || descr[0] == '|'),
               kWhere.with(ErrorKind::unsupported), name_, ": numbers of type ", in_quotes(descr),
               "; little-endian floats, integers and booleans can be read");
@@ -56,7 +61,9 @@ class RecordReader {
                       .strides = {},
                       .bytes = {},
                       .file = {}};
-    std::size_t num_bytes = type->bytes;
+    const std::size_t parts = is_complex ? 2 : 1;
+    check(entry.shape.size() + parts <= TensorEntry::kMaxRank + 1, "too many dimensions");
+    std::size_t num_bytes = parts * type->bytes;
     for (const std::size_t size : entry.shape) {
       check(!product_overflows(num_bytes, size), "a shape with more numbers than any file can contain");
       num_bytes *= size;
@@ -65,12 +72,14 @@ class RecordReader {
           " bytes of numbers, but its shape requires ", num_bytes);
     entry.bytes = bytes_.part(data_begin_, num_bytes);
     if (entry.shape.size() > 1 && value_of("fortran_order").starts_with("True")) {
-      std::size_t step = 1;
+      std::size_t step = parts;
       for (const std::size_t size : entry.shape) {  // columns first
         entry.strides.push_back(step);
         step *= size;
       }
+      if (is_complex) entry.strides.push_back(1);
     }
+    if (is_complex) entry.shape.push_back(2);
     return entry;
   }
 
@@ -142,12 +151,13 @@ class RecordReader {
 
   StoredBytes bytes_;
   std::string name_, header_;
+  ComplexNumbers complex_numbers_;
   std::size_t data_begin_ = 0;
 };
 
 }  // namespace
 
-TensorFile open_npz(const std::filesystem::path& path) {
+TensorFile open_npz(const std::filesystem::path& path, ComplexNumbers complex_numbers) {
   const auto file = std::make_shared<const SourceFile>(path, kWhere);
   if (!looks_like_zip(*file)) {
     refuse_download_leftovers(*file, path.string(), kWhere);
@@ -161,7 +171,7 @@ TensorFile open_npz(const std::filesystem::path& path) {
     VIT_CHECK(!stored.compressed, kWhere.with(ErrorKind::unsupported), label,
               ": is compressed; write the arrays again with numpy.savez instead of savez_compressed");
     std::string name = record.substr(0, record.size() - kEnding.size());
-    std::optional<TensorEntry> entry = RecordReader(stored.bytes, label).read();
+    std::optional<TensorEntry> entry = RecordReader(stored.bytes, label, complex_numbers).read();
     if (!entry) {
       contents.members.push_back(std::move(name));
       continue;
@@ -173,6 +183,20 @@ TensorFile open_npz(const std::filesystem::path& path) {
   VIT_CHECK(!contents.entries.empty(), kWhere, path.string(), ": contains no arrays of numbers");
   std::ranges::stable_sort(contents.entries, {},
                            [](const TensorEntry& entry) { return entry.bytes.begin(); });
+  return TensorFile(std::move(contents));
+}
+
+TensorFile open_npy(const std::filesystem::path& path, ComplexNumbers complex_numbers) {
+  const auto file = std::make_shared<const SourceFile>(path, kWhere);
+  refuse_download_leftovers(*file, path.string(), kWhere);
+  std::optional<TensorEntry> entry =
+      RecordReader(StoredBytes(*file, 0, file->size()), path.string(), complex_numbers).read();
+  VIT_CHECK(entry.has_value(), kWhere, path.string(), ": contains Python objects, not numbers");
+  entry->name = "array";
+  entry->file = file;
+  TensorFile::Contents contents;
+  contents.path = path;
+  contents.entries.push_back(*std::move(entry));
   return TensorFile(std::move(contents));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -13,7 +14,6 @@ using namespace position;
 
 namespace {
 
-constexpr std::size_t kMaxFrames = 64;
 constexpr std::size_t kMaxTokens = std::size_t{1} << 20;
 
 /// A published convention in one of the layouts in which its channels occur.
@@ -39,6 +39,10 @@ const std::vector<Published>& published() {
       out.push_back({&c, c.channels, c.reference});
       if (c.channels == PairLayout::alternating) out.push_back({&c, PairLayout::neighbors, c.reference});
       if (c.channels == PairLayout::halves_by_axis) out.push_back({&c, PairLayout::halves, c.reference});
+      if (c.coordinates == PatchCoordinates::corners) {  // patches of 14
+        out.push_back({&c, c.channels, {18, 18}});
+        continue;
+      }
       for (std::size_t edge = 7; c.is_reference_native && edge <= 64; ++edge)
         out.push_back({&c, c.channels, {edge, edge}});
     }
@@ -47,77 +51,22 @@ const std::vector<Published>& published() {
   return kList;
 }
 
-/// The first token from `start` on that has a factor other than 1.
-std::size_t first_rotated(const RopeReading& reading, std::size_t start) {
-  for (std::size_t token = start; token < reading.num_tokens; ++token) {
-    for (std::size_t head = 0; head < reading.num_heads; ++head) {
-      for (std::size_t column = 0; column < reading.num_columns; ++column) {
-        const std::complex<double> factor = reading.at(head, token, column);
-        const auto [of_cos, of_sin] = reading.allowed(head, token, column, 0.0);
-        if (std::abs(factor.real() - 1.0) > of_cos || std::abs(factor.imag()) > of_sin) return token;
-      }
-    }
-  }
-  return reading.num_tokens;
-}
-
-/// Grids of so many patches, square ones first.
-std::vector<GridSize> grids_of(std::size_t patches) {
-  std::vector<GridSize> out;
-  for (std::size_t rows = 1; rows * rows <= patches; ++rows) {
-    if (patches % rows != 0) continue;
-    out.push_back({rows, patches / rows});
-    if (rows * rows != patches) out.push_back({patches / rows, rows});
-  }
-  std::ranges::stable_sort(out, {}, [](GridSize grid) {
-    return std::abs(std::log(static_cast<double>(grid.rows) / static_cast<double>(grid.columns)));
-  });
-  return out;
-}
-
-void add_placements(std::vector<Placement>& out, std::size_t prefix, std::size_t patches, bool has_time,
-                    const IdentifyOptions& options) {
-  if (patches == 0) return;
-  if (options.grid) {
-    const std::size_t in_grid = options.grid->rows * options.grid->columns;
-    if (patches % in_grid == 0 && (has_time || patches == in_grid))
-      out.push_back({*options.grid, patches / in_grid, prefix});
-    return;
-  }
-  for (std::size_t frames = 1; frames <= (has_time ? std::min(kMaxFrames, patches) : 1); ++frames) {
-    if (patches % frames != 0) continue;
-    for (const GridSize grid : grids_of(patches / frames)) out.push_back({grid, frames, prefix});
-  }
-}
-
-/// Where the patches may be: after the given prefix, or after leading tokens that are not rotated. The first
-/// patch is not rotated either where coordinates count from 0, so it may be one of them.
-std::vector<Placement> placements_of(const RopeReading& reading, const IdentifyOptions& options) {
-  std::vector<Placement> out;
-  const std::size_t unrotated = first_rotated(reading, 0);
-  if (unrotated == reading.num_tokens) return out;
-  std::vector<std::size_t> prefixes{0};
-  if (unrotated > 0) {
-    prefixes = {unrotated - 1, unrotated};
-  } else {  // or the first one is a class token that is rotated by angles of its own
-    const std::size_t second = first_rotated(reading, 1);
-    if (second > 1) prefixes.push_back(second - 1);
-    prefixes.push_back(second);
-  }
-  if (options.num_prefix) prefixes = {*options.num_prefix};
-  for (const std::size_t prefix : prefixes) {
-    if (prefix < reading.num_tokens)
-      add_placements(out, prefix, reading.num_tokens - prefix, reading.partition == Partition::none, options);
-  }
-  return out;
-}
-
 bool may_follow(const RopeReading& reading, const Published& published) {
   const RopeConvention& c = *published.convention;
-  if (c.kind == RopeKind::volume) return reading.partition == Partition::none && reading.head_dim / 3 / 2 > 0;
-  if (c.kind == RopeKind::mixed || reading.partition == Partition::none || reading.head_dim % 4 != 0)
-    return false;
+  if (c.kind == ConventionKind::mixed || !head_sizes(c).contain(reading.head_dim)) return false;
+  if (c.angles == RopeAngles::per_channel || reading.partition == Partition::none)
+    return c.angles == RopeAngles::per_channel && reading.partition == Partition::none;
+  if (reading.num_columns != channel_pairs(c, reading.head_dim).size()) return false;
   return reading.partition == Partition::unknown || reading.partition == partition_of(published.channels);
+}
+
+/// Whether a convention has coordinates of such a grid.
+bool may_lie_on(const RopeConvention& c, const Placement& placement) {
+  if (placement.num_frames > 1 && !has_time(c)) return false;
+  if (c.kind == ConventionKind::line && placement.grid.rows > 1) return false;
+  const bool has_ends =
+      c.coordinates == PatchCoordinates::corners || c.coordinates == PatchCoordinates::linspace;
+  return !has_ends || std::min(placement.grid.rows, placement.grid.columns) > 1;
 }
 
 /// One agreement of a reading with a convention.
@@ -135,9 +84,12 @@ std::vector<Match> published_matches(std::span<const RopeReading> readings, cons
   nearest.error = std::numeric_limits<double>::infinity();
   std::vector<Match> out;
   for (const RopeReading& reading : readings) {
+    std::vector<Published> possible;
+    std::ranges::copy_if(published(), std::back_inserter(possible),
+                         [&](const Published& each) { return may_follow(reading, each); });
     for (const Placement& placement : placements_of(reading, options)) {
-      for (const Published& each : published()) {
-        if (!may_follow(reading, each)) continue;
+      for (const Published& each : possible) {
+        if (!may_lie_on(*each.convention, placement)) continue;
         Comparison found = compare(reading, placement, each.choices(), true);
         if (found.agrees) found = compare(reading, placement, each.choices(), false);
         const Match match{&reading, placement, each, found.error};
@@ -201,7 +153,9 @@ std::optional<Match> match_vectors(const RotatedVectors& vectors, const Identify
   const std::vector<std::size_t> prefixes =
       options.num_prefix ? std::vector{*options.num_prefix} : std::vector<std::size_t>{0, 1, 2, 3, 4, 5};
   for (const std::size_t prefix : prefixes)
-    if (prefix < rows.tokens) add_placements(placements, prefix, rows.tokens - prefix, true, options);
+    if (prefix < rows.tokens)
+      std::ranges::copy(placements_after(prefix, rows.tokens - prefix, true, options),
+                        std::back_inserter(placements));
   for (const Placement& placement : placements) {
     const GridSize grid = placement.grid;
     const FrequencyVectors frequencies = frequency_vectors(*volume, rows.head_dim);
@@ -225,11 +179,6 @@ std::optional<Match> match_vectors(const RotatedVectors& vectors, const Identify
   return std::nullopt;
 }
 
-bool same_frequencies(const RopeConvention& a, const RopeConvention& b) {
-  return a.kind == b.kind && a.rule == b.rule && a.theta == b.theta && a.factor == b.factor &&
-         a.axis_frequencies == b.axis_frequencies;
-}
-
 /// The identity of matches, of which all agree with all factors.
 RopeIdentity identity_of(std::span<const Match> matches) {
   const Match& first = matches.front();
@@ -238,10 +187,15 @@ RopeIdentity identity_of(std::span<const Match> matches) {
                    .grid = first.placement.grid,
                    .num_frames = first.placement.num_frames,
                    .num_prefix = first.placement.num_prefix,
+                   .num_suffix = first.placement.num_suffix,
                    .error = first.error,
                    .nearest = &c};
   const bool pairing = first.reading == nullptr || first.reading->partition != Partition::unknown;
-  out.known = {.coordinates = true, .order = true, .pairing = pairing, .frequencies = true, .theta = true};
+  out.known = {.coordinates = true,
+               .order = c.kind == ConventionKind::axial || has_time(c) || c.kind == ConventionKind::line,
+               .pairing = pairing,
+               .frequencies = true,
+               .theta = true};
   for (const Match& match : matches) {
     const RopeConvention* const convention = match.published.convention;
     if (std::ranges::find(out.agreeing, convention) == out.agreeing.end()) out.agreeing.push_back(convention);
@@ -252,7 +206,7 @@ RopeIdentity identity_of(std::span<const Match> matches) {
 
 /// The convention whose choices are those measured.
 const RopeConvention* named(const RopeConvention& choices, const KnownChoices& known) {
-  if (!known.coordinates || !known.frequencies || (choices.kind == RopeKind::axial && !known.theta))
+  if (!known.coordinates || !known.frequencies || (choices.kind != ConventionKind::mixed && !known.theta))
     return nullptr;
   for (const RopeConvention& convention : rope_conventions())
     if (differing_choices(choices, known, convention).empty()) return &convention;
@@ -265,112 +219,75 @@ PairLayout channels_of(Partition partition, bool blocks) {
   return blocks ? PairLayout::neighbors : PairLayout::alternating;
 }
 
-/// What can be measured where no published convention agrees.
+enum class MeasuredForm { axial, line, mixed };
+
+/// The identity of choices that were measured.
+RopeIdentity identity_of(const MeasuredChoices& found, MeasuredForm form, const RopeReading& reading,
+                         const Placement& placement) {
+  RopeIdentity out{.choices = found.choices,
+                   .grid = placement.grid,
+                   .num_prefix = placement.num_prefix,
+                   .num_suffix = placement.num_suffix,
+                   .error = found.error};
+  const bool is_axial = form == MeasuredForm::axial, is_mixed = form == MeasuredForm::mixed;
+  const bool is_half_alternating = is_axial && reading.partition != Partition::unknown &&
+                                   reading.partition != Partition::adjacent && !found.has_axis_blocks;
+  out.choices->channels = channels_of(reading.partition, found.has_axis_blocks);
+  out.known = {.coordinates = found.are_coordinates_known,
+               .order = !is_mixed,
+               .pairing = reading.partition != Partition::unknown,
+               .frequencies = true,
+               .theta = found.is_theta_known};
+  if (is_half_alternating) out.notes.push_back("the axes of consecutive pairs alternate");
+  if (is_half_alternating || (is_mixed && !found.is_learned)) return out;
+  out.convention = named(*out.choices, out.known);
+  if (out.convention != nullptr && !is_mixed && !compare(reading, placement, *out.choices, false).agrees)
+    out.convention = nullptr;
+  if (out.convention != nullptr) out.agreeing = {out.convention};
+  return out;
+}
+
+/// What can be measured if no published convention agrees.
 std::optional<RopeIdentity> measure(std::span<const RopeReading> readings, const IdentifyOptions& options) {
-  for (const bool mixed : {false, true}) {
+  for (const MeasuredForm form : {MeasuredForm::axial, MeasuredForm::line, MeasuredForm::mixed}) {
     for (const RopeReading& reading : readings) {
       for (const Placement& placement : placements_of(reading, options)) {
         if (placement.num_frames != 1 || placement.num_tokens() != reading.num_tokens) continue;
-        const auto found = mixed ? measure_mixed(reading, placement) : measure_axial(reading, placement);
-        if (!found) continue;
-        RopeIdentity out{.choices = found->choices,
-                         .grid = placement.grid,
-                         .num_prefix = placement.num_prefix,
-                         .error = found->error};
-        const bool is_half_alternating = reading.partition != Partition::unknown &&
-                                         reading.partition != Partition::adjacent && !found->has_axis_blocks;
-        out.choices->channels = channels_of(reading.partition, found->has_axis_blocks);
-        out.known = {.coordinates = found->are_coordinates_known,
-                     .order = !mixed,
-                     .pairing = reading.partition != Partition::unknown,
-                     .frequencies = true,
-                     .theta = found->is_theta_known};
-        if (is_half_alternating) out.notes.push_back("the axes of consecutive pairs alternate");
-        out.convention =
-            is_half_alternating || (mixed && !found->is_learned) ? nullptr : named(*out.choices, out.known);
-        if (out.convention != nullptr && !mixed && !compare(reading, placement, *out.choices, false).agrees)
-          out.convention = nullptr;
-        if (out.convention != nullptr) out.agreeing = {out.convention};
-        return out;
+        const auto found = form == MeasuredForm::axial ? measure_axial(reading, placement)
+                           : form == MeasuredForm::line
+                               ? measure_line(reading, placement)
+                               : measure_mixed(reading, placement, options.has_basis);
+        if (found) return identity_of(*found, form, reading, placement);
       }
     }
   }
   return std::nullopt;
 }
 
+/// How far two conventions are from each other: another rule is further than another number of the same rule.
+std::size_t distance(const std::vector<std::string>& differs) {
+  std::size_t sum = 0;
+  for (const std::string& name : differs) {
+    const bool is_rule = name == "coordinates" || name == "rule" || name == "basis";
+    const bool is_order = name == "order" || name == "pairing";
+    if (name != "frequencies") sum += is_rule ? 3 : is_order ? 2 : 1;
+  }
+  return sum;
+}
+
 const RopeConvention* nearest_of(const RopeConvention& choices, const KnownChoices& known) {
   const RopeConvention* best = nullptr;
-  std::size_t fewest = std::numeric_limits<std::size_t>::max();
+  std::size_t shortest = std::numeric_limits<std::size_t>::max();
   for (const RopeConvention& convention : rope_conventions()) {
-    const std::size_t count = differing_choices(choices, known, convention).size();
-    if (count >= fewest) continue;
-    fewest = count;
+    const std::size_t found = distance(differing_choices(choices, known, convention));
+    if (found >= shortest) continue;
+    shortest = found;
     best = &convention;
   }
   return best;
 }
 
 }  // namespace
-
-void choose_convention(RopeIdentity& identity, const RopeConvention* preferred) {
-  const std::vector<const RopeConvention*>& list = identity.agreeing;
-  identity.convention = nullptr;
-  if (list.empty()) return;
-  const bool is_one_of_them = std::ranges::find(list, preferred) != list.end();
-  if (is_one_of_them || std::ranges::all_of(list, [&](const RopeConvention* each) {
-        return same_frequencies(*each, *list.front());
-      })) {
-    identity.convention = is_one_of_them ? preferred : list.front();
-    std::string others;
-    for (const RopeConvention* const each : list)
-      if (each != identity.convention) others += (others.empty() ? "" : ", ") + each->name;
-    if (!others.empty()) identity.notes.push_back("nothing given distinguishes it from " + others);
-    return;
-  }
-  identity.known.theta = false;
-  std::string names;
-  for (const RopeConvention* const each : list) names += (names.empty() ? "" : ", ") + each->name;
-  identity.notes.push_back("this grid and head width do not distinguish " + names);
-}
-
-std::vector<std::string> families_of(const RopeIdentity& identity) {
-  std::vector<std::string> out;
-  for (const RopeConvention* const convention : identity.agreeing)
-    out.insert(out.end(), convention->families.begin(), convention->families.end());
-  return out;
-}
-
-std::vector<std::string> differing_choices(const RopeConvention& choices, const KnownChoices& known,
-                                           const RopeConvention& other) {
-  std::vector<std::string> out;
-  const auto differ = [&](const char* name, bool differs) {
-    if (differs) out.emplace_back(name);
-  };
-  if (known.coordinates) {
-    const bool scaled = choices.coordinates == CoordinateRule::scaled_to_reference;
-    differ("coordinates", choices.coordinates != other.coordinates || choices.window != other.window);
-    differ("offset", choices.offset != other.offset);
-    differ("reference", scaled && other.coordinates == choices.coordinates && !other.is_reference_native &&
-                            choices.reference != other.reference);
-  }
-  const bool is_axial = choices.kind == RopeKind::axial && other.kind == RopeKind::axial;
-  differ("order", known.order && is_axial && choices.order != other.order);
-  const bool same_blocks =
-      (choices.channels == PairLayout::alternating) == (other.channels == PairLayout::alternating);
-  // Channels of halves in halves become halves while loading, alternating ones neighbors.
-  const bool pairing = known.pairing && pairing_of(choices.channels) != pairing_of(other.channels);
-  const bool by_axis = choices.channels == PairLayout::halves_by_axis &&
-                       other.channels != PairLayout::halves_by_axis && known.pairing;
-  differ("pairing", pairing || by_axis || (is_axial && !same_blocks));
-  if (!known.frequencies) return out;
-  const std::size_t before = out.size();
-  differ("rule", choices.kind != other.kind || choices.rule != other.rule ||
-                     choices.axis_frequencies != other.axis_frequencies);
-  differ("theta", is_axial && known.theta && choices.theta != other.theta);
-  differ("factor", is_axial && choices.factor != other.factor);
-  if (out.size() > before) out.insert(out.begin() + static_cast<std::ptrdiff_t>(before), "frequencies");
-  return out;
-}
 
 RopeIdentity identify_rope(std::span<const RopeReading> readings, const RotatedVectors& vectors,
                            const IdentifyOptions& options) {
@@ -379,7 +296,8 @@ RopeIdentity identify_rope(std::span<const RopeReading> readings, const RotatedV
               reading.num_tokens, " tokens, at most ", kMaxTokens, " are read");
   }
   Match nearest;
-  const std::vector<Match> matches = published_matches(readings, options, nearest);
+  const std::vector<Match> matches =
+      options.has_basis ? std::vector<Match>{} : published_matches(readings, options, nearest);
   if (!matches.empty()) return identity_of(matches);
   if (const std::optional<Match> match = match_vectors(vectors, options)) return identity_of({&*match, 1});
   if (std::optional<RopeIdentity> measured = measure(readings, options)) {

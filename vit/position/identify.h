@@ -10,14 +10,9 @@
 
 #include "vit/position/conventions.h"
 #include "vit/position/rope_evidence.h"
+#include "vit/position/rope_placements.h"
 
 namespace vit::internal {
-
-/// What the person knows.
-struct IdentifyOptions {
-  std::optional<GridSize> grid{};
-  std::optional<std::size_t> num_prefix{};
-};
 
 /// Which choices the factors determine.
 struct KnownChoices {
@@ -40,6 +35,7 @@ struct RopeIdentity {
   std::optional<GridSize> grid{};
   std::size_t num_frames = 1;
   std::size_t num_prefix = 0;
+  std::size_t num_suffix = 0;
   std::optional<double>
       error{};  // largest difference from the choices, or from the nearest convention, of a factor
   const position::RopeConvention* nearest = nullptr;
@@ -63,7 +59,7 @@ void choose_convention(RopeIdentity& identity, const position::RopeConvention* p
 std::vector<std::string> families_of(const RopeIdentity& identity);
 
 /// Names of the choices that differ: "coordinates", "offset", "reference", "order", "pairing", "frequencies"
-/// and of these "rule", "theta", "factor".
+/// and of these "rule", "theta", "factor", and "basis".
 std::vector<std::string> differing_choices(const position::RopeConvention& choices, const KnownChoices& known,
                                            const position::RopeConvention& other);
 

@@ -24,17 +24,14 @@ struct AffineAxis {
 AffineAxis affine(const RopeConvention& c, std::size_t length, std::size_t reference) {
   const auto count = static_cast<double>(length), wanted = static_cast<double>(reference);
   switch (c.coordinates) {
-    case CoordinateRule::index: return {1.0, c.offset};
-    case CoordinateRule::scaled_to_reference: return {wanted / count, c.offset / count * wanted};
-    case CoordinateRule::centered: return {2.0 / count, 2.0 * ((0.5 + c.offset) / count) - 1.0};
+    case PatchCoordinates::index: return {1.0, c.offset};
+    case PatchCoordinates::scaled_to_reference: return {wanted / count, c.offset / count * wanted};
+    case PatchCoordinates::centered: return {2.0 / count, 2.0 * ((0.5 + c.offset) / count) - 1.0};
+    case PatchCoordinates::corners: return {(wanted - 1.0) / (count - 1.0), 0.0};
+    case PatchCoordinates::linspace: return {2.0 / (count - 1.0), -1.0};
+    case PatchCoordinates::fraction: return {1.0 / count, 0.5 / count};
   }
   fail(kForm, "unknown coordinate rule ", static_cast<int>(c.coordinates));
-}
-
-std::vector<ChannelPair> neighbor_pairs(std::size_t head_dim) {
-  std::vector<ChannelPair> out;
-  for (std::size_t j = 0; j < head_dim / 2; ++j) out.push_back({2 * j, 2 * j + 1});
-  return out;
 }
 
 void check_generators(std::span<const Tensor<double>> generators) {
@@ -61,29 +58,22 @@ double& component(FrequencyVector& w, std::size_t axis) {
   return axis == 0 ? w.x : axis == 1 ? w.y : w.t;
 }
 
-/// x (.., d) = B x, or B^T x.
-void change_basis(TensorView<double> x, const Tensor<double>& basis, bool transposed) {
-  const std::size_t d = basis.dim(0);
-  std::vector<double> out(d);
-  for (std::size_t row = 0; row < x.num_rows(); ++row) {
-    for (std::size_t i = 0; i < d; ++i) {
-      out[i] = 0.0;
-      for (std::size_t j = 0; j < d; ++j)
-        out[i] += basis.data()[transposed ? j * d + i : i * d + j] * x.row(row)[j];
-    }
-    std::ranges::copy(out, x.row(row));
-  }
-}
-
 }  // namespace
 
-RopeNormalForm normal_form(const RopeConvention& convention, GridSize grid, std::size_t head_dim) {
-  VIT_CHECK(convention.window == 0 || convention.coordinates == CoordinateRule::index, kForm,
+RopeNormalForm normal_form(const RopeConvention& convention, GridSize grid, std::size_t head_dim,
+                           std::size_t num_heads) {
+  VIT_CHECK(convention.window == 0 || convention.coordinates == PatchCoordinates::index, kForm,
             "coordinates in windows are counted, not ", to_string(convention.coordinates));
   num_patches(grid);
-  const AffineAxis x = affine(convention, grid.columns, convention.reference.columns);
-  const AffineAxis y = affine(convention, grid.rows, convention.reference.rows);
-  const FrequencyVectors given = frequency_vectors(convention, head_dim);
+  axis_coordinates(convention, grid);  // throws if there are none
+  AffineAxis x = affine(convention, grid.columns, convention.reference.columns);
+  AffineAxis y = affine(convention, grid.rows, convention.reference.rows);
+  if (convention.keeps_aspect) {
+    const double aspect = std::sqrt(static_cast<double>(grid.columns) / static_cast<double>(grid.rows));
+    x = {x.scale * aspect, x.start * aspect};
+    y = {y.scale / aspect, y.start / aspect};
+  }
+  const FrequencyVectors given = frequency_vectors(convention, head_dim, num_heads);
   std::vector<FrequencyVector> vectors;
   std::vector<double> phases;
   for (std::size_t head = 0; head < given.num_heads(); ++head) {
@@ -93,12 +83,12 @@ RopeNormalForm normal_form(const RopeConvention& convention, GridSize grid, std:
     }
   }
   return {.head_dim = head_dim,
-          .pairs = convention.kind == RopeKind::volume ? neighbor_pairs(head_dim)
-                                                       : channel_pairs(convention.channels, head_dim),
+          .pairs = channel_pairs(convention, head_dim),
           .frequencies = FrequencyVectors(1, given.num_heads(), std::move(vectors)),
           .phases = std::move(phases),
-          .angles = angles_per(convention),
-          .window = convention.window};
+          .angles = convention.angles,
+          .window = convention.window,
+          .basis = example_basis(convention, head_dim)};
 }
 
 RopeNormalForm normal_form_of(std::span<const Tensor<double>> generators) {
@@ -169,17 +159,21 @@ void rotate(TensorView<double> x, const RopeNormalForm& form, GridSize grid, std
   VIT_CHECK(x.rank() == 4 && x.num_columns() == form.head_dim, kForm, "vectors ", x.shape().to_string(),
             " do not fit heads of ", form.head_dim, " channels");
   const Tensor<double> angles = normal_angles(form, grid, num_frames, layer);
-  if (!form.basis.empty()) change_basis(x, form.basis, false);
+  if (!form.basis.empty()) change_basis(x, form.basis, BasisChange::into, num_prefix);
   rotate_pairs(x, angles, form.pairs, form.angles, num_prefix);
-  if (!form.basis.empty()) change_basis(x, form.basis, true);
+  if (!form.basis.empty()) change_basis(x, form.basis, BasisChange::back, num_prefix);
 }
 
 std::optional<RopeConvention> read_back(const RopeNormalForm& form, GridSize grid) {
-  if (!form.basis.empty() || grid.rows < 2 || grid.columns < 2) return std::nullopt;
-  const Tensor<double> angles = normal_angles(form, grid);
+  if (grid.columns < 2) return std::nullopt;
+  bool has_frames = false;
+  for (std::size_t head = 0; head < form.frequencies.num_heads(); ++head)
+    for (const FrequencyVector& w : form.frequencies.of(0, head)) has_frames = has_frames || w.t != 0.0;
+  const std::size_t frames = has_frames ? 3 : 1;
+  const Tensor<double> angles = normal_angles(form, grid, frames);
   internal::RopeReading reading{.head_dim = form.head_dim,
                                 .num_heads = form.frequencies.num_heads(),
-                                .num_tokens = grid.rows * grid.columns,
+                                .num_tokens = frames * grid.rows * grid.columns,
                                 .num_columns = form.frequencies.num_angles(),
                                 .factors = {}};
   for (const double angle : angles.flat()) reading.factors.push_back(std::polar(1.0, angle));
@@ -188,19 +182,21 @@ std::optional<RopeConvention> read_back(const RopeNormalForm& form, GridSize gri
   } else {
     constexpr PairLayout kLayouts[] = {PairLayout::neighbors, PairLayout::halves, PairLayout::halves_by_axis};
     const auto layout = std::ranges::find_if(kLayouts, [&](PairLayout each) {
-      return form.head_dim % 4 == 0 && channel_pairs(each, form.head_dim) == form.pairs;
+      const std::size_t rotated = each == PairLayout::halves ? 2 * form.pairs.size() : form.head_dim;
+      return rotated % (each == PairLayout::halves_by_axis ? 4 : 2) == 0 &&
+             channel_pairs(each, rotated) == form.pairs;
     });
     if (layout == std::end(kLayouts)) return std::nullopt;
     reading.partition = internal::partition_of(*layout);
   }
-  const internal::RopeIdentity found =
-      internal::identify_rope({&reading, 1}, {}, {.grid = grid, .num_prefix = 0});
+  const internal::RopeIdentity found = internal::identify_rope(
+      {&reading, 1}, {}, {.grid = grid, .num_prefix = 0, .has_basis = !form.basis.empty()});
   if (!found.choices) return std::nullopt;
   RopeConvention out = *found.choices;
-  if (found.convention == nullptr) {
-    out.name.clear();
-    out.families.clear();
-  }
+  const RopeConvention unpublished;
+  const RopeConvention& named = found.convention != nullptr ? *found.convention : unpublished;
+  out.name = named.name;
+  out.families = named.families;
   return out;
 }
 

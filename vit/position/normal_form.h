@@ -14,7 +14,7 @@
 
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
-#include "vit/position/conventions.h"
+#include "vit/position/convention_tables.h"
 
 namespace vit::position {
 
@@ -30,9 +30,11 @@ struct RopeNormalForm {
   Tensor<double> basis{};  // (d, d), orthogonal: x becomes B^T rotate(B x); empty = the channels themselves
 };
 
-/// The normal form of a convention on a grid; its scale and offset are those of the coordinates. Throws Error
-/// if the convention does not fit d, and for scaled or centered coordinates in windows.
-VIT_API RopeNormalForm normal_form(const RopeConvention& convention, GridSize grid, std::size_t head_dim);
+/// The normal form of a convention on a grid, of `num_heads` heads if they differ; its scale and offset are
+/// those of the coordinates. Throws Error if the convention fits neither d nor the grid, and for scaled or
+/// centered coordinates in windows.
+VIT_API RopeNormalForm normal_form(const RopeConvention& convention, GridSize grid, std::size_t head_dim,
+                                   std::size_t num_heads = 2);
 
 /// The normal form of exp(column L_x + row L_y + ...): STRING, ComRoPE. `generators` are one to three
 /// matrices (d, d) of x, y and time. Throws Error if one is not skew-symmetric, or two do not commute
@@ -49,9 +51,10 @@ VIT_API Tensor<double> normal_angles(const RopeNormalForm& form, GridSize grid, 
 VIT_API void rotate(TensorView<double> x, const RopeNormalForm& form, GridSize grid,
                     std::size_t num_prefix = 0, std::size_t num_frames = 1, std::size_t layer = 0);
 
-/// The choices of which this is the normal form on a grid of at least 2 x 2 patches: coordinates, offset,
-/// scale, order, pairing and frequencies, with the name if they are published. Nothing if it has another
-/// basis or no axes.
+/// The choices of which this is the normal form on a grid of at least two columns (and two rows, but for
+/// lines): coordinates, offset, scale, order, pairing and frequencies, with the name if they are published.
+/// Learned numbers, and generators, whose coordinates are 0 at the first patch, have their form only. Nothing
+/// if there are no such choices.
 VIT_API std::optional<RopeConvention> read_back(const RopeNormalForm& form, GridSize grid);
 
 }  // namespace vit::position

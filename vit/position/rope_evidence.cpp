@@ -71,9 +71,28 @@ void join_heads(RopeReading& reading) {
   if (!reading.gains.empty()) reading.gains.resize(size);
 }
 
-/// The columns of one channel of each pair, if both channels of all pairs have the same factors.
-std::optional<RopeReading> joined_pairs(const RopeReading& channels, PairLayout order) {
-  const std::vector<ChannelPair> pairs = channel_pairs(order, channels.num_columns);
+/// Orders in which channels of a head may be pairs, and how many of the channels from the first on are:
+/// halves of time, row and column leave those that three axes do not share.
+struct PairedChannels {
+  PairLayout order = PairLayout::neighbors;
+  std::size_t count = 0;
+};
+
+std::vector<PairedChannels> paired_channels(std::size_t head_dim) {
+  std::vector<PairedChannels> out;
+  if (head_dim % 2 != 0) return out;
+  out.push_back({PairLayout::neighbors, head_dim});
+  out.push_back({PairLayout::halves, head_dim});
+  if (head_dim % 4 == 0) out.push_back({PairLayout::halves_by_axis, head_dim});
+  if (head_dim > 6 && head_dim % 6 != 0) out.push_back({PairLayout::halves, head_dim / 6 * 6});
+  return out;
+}
+
+/// The columns of one channel of each pair, if both channels of all pairs have the same factors and the other
+/// channels none.
+std::optional<RopeReading> joined_pairs(const RopeReading& channels, PairedChannels paired) {
+  const PairLayout order = paired.order;
+  const std::vector<ChannelPair> pairs = channel_pairs(order, paired.count);
   RopeReading out = channels;
   out.partition = partition_of(order);
   out.num_columns = pairs.size();
@@ -86,6 +105,8 @@ std::optional<RopeReading> joined_pairs(const RopeReading& channels, PairLayout 
       out.factors.push_back(from[pair.p]);
       if (!channels.gains.empty()) out.gains.push_back(channels.gains[row * channels.num_columns + pair.p]);
     }
+    for (std::size_t rest = paired.count; rest < channels.num_columns; ++rest)
+      if (from[rest] != 1.0) return std::nullopt;
   }
   return out;
 }
@@ -95,16 +116,14 @@ std::vector<RopeReading> readings_of(RopeReading columns) {
   join_heads(columns);
   std::vector<RopeReading> out;
   const std::size_t count = columns.num_columns;
-  if (count % 4 == 0) {
-    columns.head_dim = count;
-    for (const PairLayout order : {PairLayout::neighbors, PairLayout::halves, PairLayout::halves_by_axis}) {
-      if (std::optional<RopeReading> pairs = joined_pairs(columns, order)) out.push_back(*std::move(pairs));
-    }
+  columns.head_dim = count;
+  for (const PairedChannels& paired : paired_channels(count)) {
+    if (std::optional<RopeReading> pairs = joined_pairs(columns, paired)) out.push_back(*std::move(pairs));
   }
-  if (out.empty() && count % 2 == 0) {
+  if (out.empty()) {
     out.push_back(columns);
     out.back().head_dim = 2 * count;
-    if (count >= 6) {
+    if (count >= 6 && count % 2 == 0) {
       out.push_back(std::move(columns));
       out.back().head_dim = count;
       out.back().partition = Partition::none;
@@ -222,17 +241,27 @@ std::optional<std::complex<double>> factor_of(const VectorAxes& axes, std::span<
   return best / std::abs(best);
 }
 
+/// Whether the channels from `first` on are those before the rotation.
+bool are_equal_from(std::size_t first, std::size_t head_dim, std::span<const double> before,
+                    std::span<const double> after) {
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (i % head_dim >= first && before[i] != after[i]) return false;
+  return true;
+}
+
 std::optional<RopeReading> rotated_by(const VectorAxes& axes, std::span<const double> before,
-                                      std::span<const double> after, PairLayout order, Dtype precision) {
+                                      std::span<const double> after, PairedChannels paired, Dtype precision) {
+  const PairLayout order = paired.order;
+  if (!are_equal_from(paired.count, axes.head_dim, before, after)) return std::nullopt;
   const double slack = 8.0 * rounding_of(precision).relative + (precision == Dtype::f64 ? 0x1p-44 : 0x1p-21);
   RopeReading out{.partition = partition_of(order),
                   .head_dim = axes.head_dim,
                   .num_heads = axes.heads,
                   .num_tokens = axes.tokens,
-                  .num_columns = axes.head_dim / 2,
+                  .num_columns = paired.count / 2,
                   .factors = {},
                   .precision = precision};
-  const std::vector<ChannelPair> pairs = channel_pairs(order, axes.head_dim);
+  const std::vector<ChannelPair> pairs = channel_pairs(order, paired.count);
   for (std::size_t head = 0; head < axes.heads; ++head) {
     for (std::size_t token = 0; token < axes.tokens; ++token) {
       for (const ChannelPair& pair : pairs) {
@@ -263,7 +292,6 @@ std::vector<RopeReading> read_rotated(const RopeNumbers& before, const RopeNumbe
   check_finite(after.values.flat(), "vectors after the rotation");
   const std::size_t d = shape.last();
   std::vector<RopeReading> out;
-  if (d % 4 != 0) return out;
   for (const bool tokens_first : {shape[1] >= shape[2], shape[1] < shape[2]}) {
     const VectorAxes axes{.batch = shape[0],
                           .tokens = tokens_first ? shape[1] : shape[2],
@@ -271,8 +299,8 @@ std::vector<RopeReading> read_rotated(const RopeNumbers& before, const RopeNumbe
                           .head_dim = d,
                           .token_stride = (tokens_first ? shape[2] : 1) * d,
                           .head_stride = (tokens_first ? 1 : shape[2]) * d};
-    for (const PairLayout order : {PairLayout::neighbors, PairLayout::halves, PairLayout::halves_by_axis}) {
-      auto reading = rotated_by(axes, before.values.flat(), after.values.flat(), order,
+    for (const PairedChannels& paired : paired_channels(d)) {
+      auto reading = rotated_by(axes, before.values.flat(), after.values.flat(), paired,
                                 coarser(before.precision, after.precision));
       if (reading) out.push_back(*std::move(reading));
     }

@@ -12,7 +12,7 @@
 
 #include "vit/base/dtype.h"
 #include "vit/base/tensor.h"
-#include "vit/position/conventions.h"
+#include "vit/position/convention_tables.h"
 
 namespace vit::internal {
 

@@ -56,8 +56,8 @@ struct BothLadders {
   bool has_x = true, has_y = true;
 };
 
-double shifted(double origin) {  // to multiples of 1/64
-  return std::round(origin * 64.0) / 64.0;
+double shifted(double origin) {                   // to multiples of 1/64
+  return std::round(origin * 64.0) / 64.0 + 0.0;  // no negative zero
 }
 
 void set_rule(Candidate& candidate, const Ladder& ladder, double first) {
@@ -95,7 +95,7 @@ std::vector<Candidate> candidates_of(const BothLadders& ladders) {
   const Ladder& any = by_x ? x : y;
   const double length = by_x ? w : h;
   std::vector<Candidate> out;
-  const auto add = [&](CoordinateRule rule, const Ladder& ladder, double scale,
+  const auto add = [&](PatchCoordinates rule, const Ladder& ladder, double scale,
                        double offset) -> RopeConvention& {
     Candidate& candidate = out.emplace_back();
     candidate.choices.coordinates = rule;
@@ -105,16 +105,16 @@ std::vector<Candidate> candidates_of(const BothLadders& ladders) {
     return candidate.choices;
   };
   const bool same = !ladders.has_x || !ladders.has_y || is_near(x.first, y.first);
-  if (same && is_near(any.first, 1.0)) add(CoordinateRule::index, any, 1.0, any.origin);
+  if (same && is_near(any.first, 1.0)) add(PatchCoordinates::index, any, 1.0, any.origin);
   // y_then_x: rows f, columns f / sqrt(ratio); x_then_y the other way round
   const double between = std::sqrt(any.ratio);
   if (ladders.has_x && ladders.has_y && ladders.count > 1) {
     if (is_near(x.first * between, y.first) && is_near(y.first, 1.0)) {
-      RopeConvention& c = add(CoordinateRule::index, y, 1.0, y.origin);
+      RopeConvention& c = add(PatchCoordinates::index, y, 1.0, y.origin);
       c.axis_frequencies = AxisFrequencies::alternating;
       c.order = AxisOrder::y_then_x;
     } else if (is_near(y.first * between, x.first) && is_near(x.first, 1.0)) {
-      RopeConvention& c = add(CoordinateRule::index, x, 1.0, x.origin);
+      RopeConvention& c = add(PatchCoordinates::index, x, 1.0, x.origin);
       c.axis_frequencies = AxisFrequencies::alternating;
       c.order = AxisOrder::x_then_y;
     }
@@ -123,17 +123,20 @@ std::vector<Candidate> candidates_of(const BothLadders& ladders) {
   const double off = by_x ? off_x : off_y;
   const bool both = ladders.has_x && ladders.has_y;
   if (std::abs(off) < 1.0 && (!both || (std::abs(off_x - off_y) < 0.1 && is_near(x.first * w, y.first * h))))
-    add(CoordinateRule::centered, any, 2.0 / length, off);
+    add(PatchCoordinates::centered, any, 2.0 / length, off);
+  if (both && std::abs(off_x) < 0.1 && std::abs(off_y) < 0.1 && w > 1.0 && h > 1.0 &&
+      is_near(x.first * (w - 1.0), y.first * (h - 1.0)) && w != h)
+    add(PatchCoordinates::linspace, any, 2.0 / (length - 1.0), 0.0);
   if (any.rule == FrequencyRule::theta) {
     const double columns = std::round(both || ladders.has_x ? x.first * w : y.first * h);
     const double rows = std::round(both || ladders.has_y ? y.first * h : x.first * w);
     if (rows >= 1.0 && columns >= 1.0 && rows < 1e6 && columns < 1e6) {
       RopeConvention& c =
-          add(CoordinateRule::scaled_to_reference, any, (by_x ? columns : rows) / length, any.origin);
+          add(PatchCoordinates::scaled_to_reference, any, (by_x ? columns : rows) / length, any.origin);
       c.reference = {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
     }
   }
-  if (same) add(CoordinateRule::index, any, 1.0, any.origin);
+  if (same) add(PatchCoordinates::index, any, 1.0, any.origin);
   return out;
 }
 
@@ -173,10 +176,10 @@ bool are_lengths_geometric(std::span<const Slopes> slopes, std::size_t count) {
 Comparison compare(const RopeReading& reading, const Placement& placement, const RopeConvention& convention,
                    bool is_sample, double slack) {
   Comparison out{.agrees = true};
-  const FrequencyVectors frequencies = frequency_vectors(convention, reading.head_dim);
+  const FrequencyVectors frequencies = frequency_vectors(convention, reading.head_dim, reading.num_heads);
   // Columns and rows have coordinates of their own: no need to have all patches for a sample.
-  const std::vector<double> of_column = coordinates(convention, {1, placement.grid.columns}).t_x;
-  const std::vector<double> of_row = coordinates(convention, {placement.grid.rows, 1}).t_y;
+  const AxisCoordinates axes = axis_coordinates(convention, placement.grid);
+  const std::vector<double>&of_column = axes.columns, &of_row = axes.rows;
   const std::size_t in_frame = of_column.size() * of_row.size(), patches = in_frame * placement.num_frames;
   const std::size_t step = is_sample ? std::max<std::size_t>(1, patches / 16) : 1;
   const auto check = [&](std::size_t head, std::size_t token, std::size_t column, double angle) {
@@ -189,6 +192,9 @@ Comparison compare(const RopeReading& reading, const Placement& placement, const
   };
   for (std::size_t head = 0; head < reading.num_heads; ++head) {
     for (std::size_t token = convention.class_angles ? 1 : 0; token < placement.num_prefix; ++token)
+      for (std::size_t column = 0; column < reading.num_columns; ++column) check(head, token, column, 0.0);
+    for (std::size_t token = placement.num_tokens() - placement.num_suffix; token < placement.num_tokens();
+         ++token)
       for (std::size_t column = 0; column < reading.num_columns; ++column) check(head, token, column, 0.0);
     const std::span<const FrequencyVector> vectors =
         frequencies.of(0, frequencies.num_heads() == 1 ? 0 : head);
@@ -244,21 +250,45 @@ std::optional<MeasuredChoices> measure_axial(const RopeReading& reading, const P
   return std::nullopt;
 }
 
-std::optional<MeasuredChoices> measure_mixed(const RopeReading& reading, const Placement& placement) {
+std::optional<MeasuredChoices> measure_line(const RopeReading& reading, const Placement& placement) {
+  if (reading.num_heads != 1 || reading.partition == Partition::none ||
+      reading.partition == Partition::quarter || placement.grid.rows != 1 || placement.grid.columns < 2)
+    return std::nullopt;
+  double error = 0.0;
+  const std::optional<std::vector<Slopes>> slopes = measure_slopes(reading, placement, error);
+  if (!slopes) return std::nullopt;
+  for (const Ladder& ladder : ladders_of(*slopes, true)) {
+    if (ladder.rule != FrequencyRule::theta) continue;
+    Candidate candidate;
+    candidate.choices.kind = ConventionKind::line;
+    candidate.choices.offset = shifted(ladder.origin);
+    set_rule(candidate, ladder, ladder.first);
+    if (auto found = settle(candidate, reading, placement)) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<MeasuredChoices> measure_mixed(const RopeReading& reading, const Placement& placement,
+                                             bool has_basis) {
   if (reading.partition == Partition::none || placement.grid.rows < 2 || placement.grid.columns < 2)
     return std::nullopt;
   MeasuredChoices out;
   const std::optional<std::vector<Slopes>> slopes = measure_slopes(reading, placement, out.error);
   if (!slopes) return std::nullopt;
-  bool has_both = false, from_zero = true;
+  bool has_both = false, from_zero = true, from_centers = has_basis;
   for (const Slopes& pair : *slopes) {
     has_both = has_both || axis_of(pair, placement.grid) == PairAxis::both;
     from_zero = from_zero && std::abs(pair.phase) < 0.02;
+    from_centers =
+        from_centers && std::abs(std::remainder(pair.phase - 0.5 * (pair.x + pair.y), kTwoPi)) < 0.02;
   }
-  if (!has_both) return std::nullopt;
-  out.choices.kind = RopeKind::mixed;
-  out.are_coordinates_known = from_zero;
-  out.is_learned = reading.num_heads > 1 && !are_lengths_geometric(*slopes, reading.num_columns);
+  if (!has_both && !has_basis) return std::nullopt;
+  out.choices.kind = ConventionKind::mixed;
+  out.choices.basis_block = has_basis ? reading.head_dim : 0;
+  if (from_centers && !from_zero) out.choices.coordinates = PatchCoordinates::fraction;
+  out.are_coordinates_known = from_zero != from_centers;
+  out.is_learned =
+      has_basis || (reading.num_heads > 1 && !are_lengths_geometric(*slopes, reading.num_columns));
   out.is_theta_known = false;
   return out;
 }

@@ -7,19 +7,11 @@
 #include <optional>
 #include <vector>
 
-#include "vit/position/conventions.h"
+#include "vit/position/convention_tables.h"
 #include "vit/position/rope_evidence.h"
+#include "vit/position/rope_placements.h"
 
 namespace vit::internal {
-
-/// The patches among the tokens of a reading.
-struct Placement {
-  GridSize grid;
-  std::size_t num_frames = 1;
-  std::size_t num_prefix = 0;
-
-  std::size_t num_tokens() const { return num_prefix + num_frames * grid.rows * grid.columns; }
-};
 
 /// Difference of measured factors from a convention.
 struct Comparison {
@@ -27,8 +19,8 @@ struct Comparison {
   double error = 0.0;   // largest difference of a cosine or sine
 };
 
-/// Compares all tokens with a convention, those of the prefix with "not rotated" (but for a class token with
-/// learned angles); or, if it is a sample, some.
+/// Compares all tokens with a convention, those before and after the patches with "not rotated" (but for a
+/// class token with learned angles); or, if it is a sample, some.
 /// It agrees if differences are at most `slack` times those that rounding explains.
 Comparison compare(const RopeReading& reading, const Placement& placement,
                    const position::RopeConvention& convention, bool is_sample, double slack = 1.0);
@@ -45,7 +37,11 @@ struct MeasuredChoices {
 /// The choices of an encoding in which each angle has one axis, or nothing if the reading follows none on
 /// this grid.
 std::optional<MeasuredChoices> measure_axial(const RopeReading& reading, const Placement& placement);
-/// The same of one in which angles may have both axes, with coordinates counted from 0.
-std::optional<MeasuredChoices> measure_mixed(const RopeReading& reading, const Placement& placement);
+/// The same of an encoding of positions in a sequence: a grid of one row.
+std::optional<MeasuredChoices> measure_line(const RopeReading& reading, const Placement& placement);
+/// The same of one in which angles may have both axes, with coordinates counted from 0; in a basis
+/// also with one axis, and coordinates of the centers of patches.
+std::optional<MeasuredChoices> measure_mixed(const RopeReading& reading, const Placement& placement,
+                                             bool has_basis);
 
 }  // namespace vit::internal

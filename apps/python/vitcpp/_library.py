@@ -187,6 +187,31 @@ class RopeOptions(Options):
     ]
 
 
+class RopeFormOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rows", c_size_t),
+        ("columns", c_size_t),
+        ("head_dim", c_size_t),
+        ("num_frames", c_size_t),
+        ("num_heads", c_size_t),
+        ("reference_rows", c_size_t),
+        ("reference_columns", c_size_t),
+    ]
+
+
+class RopeIdentifyOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rows", c_size_t),
+        ("columns", c_size_t),
+        ("has_prefix", c_int32),
+        ("reserved", c_int32),
+        ("num_prefix_tokens", c_size_t),
+        ("against", c_char_p),
+    ]
+
+
 class Box(ctypes.Structure):
     _fields_ = [("x0", c_double), ("y0", c_double), ("x1", c_double), ("y1", c_double)]
 
@@ -258,10 +283,17 @@ _CALLS: dict[str, list[Any]] = {
     "vit_rope_line": [_DOUBLES, c_size_t, _DOUBLES, c_size_t, POINTER(RopeOptions), _HANDLE],
     "vit_rope_table_get": [c_void_p, POINTER(Array), POINTER(Array)],
     "vit_rope_rotate": [c_void_p, c_void_p, _SIZES, c_uint32, c_size_t],
+    "vit_rope_conventions": [POINTER(c_char_p)],
+    "vit_rope_form_create": [c_char_p, POINTER(RopeFormOptions), _HANDLE],
+    "vit_rope_form_get": [c_void_p, c_int32, POINTER(Array)],
+    "vit_rope_form_rotate": [c_void_p, _DOUBLES, _SIZES, c_uint32, c_size_t],
+    "vit_rope_identify": [c_char_p, POINTER(RopeIdentifyOptions), _HANDLE],
+    "vit_rope_identify_arrays": [_STRINGS, POINTER(Array), c_size_t, POINTER(RopeIdentifyOptions), _HANDLE],
+    "vit_rope_identity_json": [c_void_p, POINTER(c_char_p)],
     "vit_sinusoidal": [c_int32, c_size_t, c_size_t, c_size_t, c_double, c_int32, c_void_p],
 }  # fmt: skip
 _FREES = ["results", "model", "preprocessor", "session", "classifier", "text_tower", "text_encoder", "tokenizer",
-          "anomaly", "detector", "rope_table"]  # fmt: skip
+          "anomaly", "detector", "rope_table", "rope_form", "rope_identity"]  # fmt: skip
 
 
 def _path() -> str:

@@ -7,7 +7,10 @@ d / 4 per axis in 2D, d / 2 in 1D. Numbers are computed in double and rounded on
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Literal
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -223,6 +226,137 @@ class RopeTable:
             "vit_rope_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, max(0, num_prefix_tokens)
         )
         return out
+
+
+def conventions() -> list[dict[str, Any]]:
+    """The published conventions of rotary positions, as `vit rope --list` has them: name, families, coordinates, offset, order,
+    pairing, frequencies and formula of each."""
+    text = ctypes.c_char_p()
+    lib.call("vit_rope_conventions", ctypes.byref(text))
+    found: list[dict[str, Any]] = json.loads(text.value or b"[]")
+    return found
+
+
+class RopeForm:
+    """A published convention on a grid, by its name or that of a family ("dinov3", "EVA-02", "Qwen2.5-VL"), in float64: its tables,
+    its normal form, and its rotation. Never changes; threads may share it.
+
+    In the normal form the angle of pair j is w_x column + w_y row + w_t frame + phase, and the pair of channels (p, q) becomes
+    (p cos - q sin, q cos + p sin), after a change of basis if there is one. A = angles of a head.
+
+    Attributes:
+        coordinates: (N, 2) as x, y, or (N, 3) as x, y, t.
+        angles, cos, sin: (N, A), or (H, N, A) if heads differ.
+        frequencies: (A, 3) or (H, A, 3), w_x, w_y, w_t in radians per patch and frame.
+        phases: (A) or (H, A).
+        pairs: (pairs, 2), the channels of each; with an angle per channel (V-JEPA 2) A is twice as many.
+        basis: (d, d), orthogonal, an example of a learned one (STRING, ComRoPE), or None.
+    """
+
+    def __init__(
+        self,
+        convention: str,
+        grid: tuple[int, int],
+        head_dim: int,
+        *,
+        num_frames: int = 1,
+        num_heads: int = 1,
+        reference: tuple[int, int] = (0, 0),
+    ) -> None:
+        """`num_frames` of a clip, for conventions with time; `num_heads`, for those whose heads differ; `reference`, the native grid
+        of the model, for those that have one. Positions of a sequence are a grid of one row. Raises ArgumentError with the known
+        names for another convention, and if it fits neither grid nor head."""
+        rows, columns = _grid(grid)
+        numbers = {"head_dim": head_dim, "num_frames": num_frames, "num_heads": num_heads}
+        for name, number in numbers.items():
+            if number < 1:
+                raise ArgumentError(f"[vitcpp.position] {name}={number}; expected at least 1")
+        options = lib.RopeFormOptions(
+            rows=rows,
+            columns=columns,
+            reference_rows=max(0, reference[0]),
+            reference_columns=max(0, reference[1]),
+            **numbers,
+        )
+        self._handle = lib.Handle("rope_form", "vit_rope_form_create", lib.encoded(convention), ctypes.byref(options))
+        self.coordinates: Doubles = self._array(0)
+        self.angles: Doubles = self._array(1)
+        self.cos: Doubles = self._array(2)
+        self.sin: Doubles = self._array(3)
+        self.frequencies: Doubles = self._array(4)
+        self.phases: Doubles = self._array(5)
+        self.pairs: npt.NDArray[np.int32] = self._array(6)
+        try:
+            self.basis: Doubles | None = self._array(7)
+        except ArgumentError:
+            self.basis = None
+
+    def _array(self, name: int) -> npt.NDArray[Any]:
+        array = lib.Array()
+        lib.call("vit_rope_form_get", self._handle.pointer, name, ctypes.byref(array))
+        found = as_numpy(self._handle, array)
+        found.flags.writeable = False
+        return found
+
+    def rotate(self, x: npt.ArrayLike, num_prefix_tokens: int = 0) -> Doubles:
+        """Rotated queries or keys (B, L, H, d), as a new float64 array. The first `num_prefix_tokens` of the L tokens are not rotated,
+        the others must be the N patches."""
+        out = np.array(x, dtype=np.float64, order="C", copy=True)
+        shape = (ctypes.c_size_t * max(1, out.ndim))(*out.shape)
+        lib.call(
+            "vit_rope_form_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, max(0, num_prefix_tokens)
+        )
+        return out
+
+
+Source = Union[str, "os.PathLike[str]", Mapping[str, npt.ArrayLike]]
+
+
+def identify(
+    source: Source,
+    *,
+    grid: tuple[int, int] | None = None,
+    num_prefix_tokens: int | None = None,
+    against: str | None = None,
+) -> dict[str, Any]:
+    """Which convention rotary factors follow: what `vit rope identify --format json` prints, as a dictionary; "convention" is a name,
+    or None if no published one fits all numbers within their rounding.
+
+    `source` is a file (.npz, .npy, .safetensors), or arrays by name: "cos" and "sin", "angles", (T, d / 2) or (T, d) or with heads in
+    front; complex "freqs_cis"; or "q" and "q_rotated", "k" and "k_rotated", (B, T, H, d) or (B, H, T, d), with a "basis" (d, d)
+    if they are rotated in one. `against` names a convention to compare with instead of the nearest one.
+    """
+    options = lib.RopeIdentifyOptions(against=None if against is None else lib.encoded(against))
+    if grid is not None:
+        options.rows, options.columns = _grid(grid)
+    if num_prefix_tokens is not None:
+        options.has_prefix, options.num_prefix_tokens = 1, max(0, num_prefix_tokens)
+    if isinstance(source, Mapping):
+        values = {name: _factors(name, x) for name, x in source.items()}
+        arrays = (lib.Array * max(1, len(values)))()
+        for array, x in zip(arrays, values.values()):
+            array.data, array.dtype, array.ndim = x.ctypes.data, 1, x.ndim
+            array.shape[: x.ndim] = x.shape
+        names = (ctypes.c_char_p * max(1, len(values)))(*(lib.encoded(name) for name in values))
+        handle = lib.Handle(
+            "rope_identity", "vit_rope_identify_arrays", names, arrays, len(values), ctypes.byref(options)
+        )
+    else:
+        handle = lib.Handle("rope_identity", "vit_rope_identify", lib.encoded(source), ctypes.byref(options))
+    text = ctypes.c_char_p()
+    lib.call("vit_rope_identity_json", handle.pointer, ctypes.byref(text))
+    found: dict[str, Any] = json.loads(text.value or b"{}")
+    return found
+
+
+def _factors(name: str, x: npt.ArrayLike) -> Doubles:
+    """Numbers in float64, which keep the rounding of their own type; complex ones as real and imaginary part."""
+    values = np.asarray(x)
+    if np.iscomplexobj(values):
+        values = np.stack([values.real, values.imag], -1)
+    if not 1 <= values.ndim <= 5:
+        raise ArgumentError(f"[vitcpp.position] {name} has shape {values.shape}; expected 1 to 5 dimensions")
+    return _doubles(values)
 
 
 def sinusoidal(

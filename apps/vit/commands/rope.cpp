@@ -7,10 +7,11 @@
 #include <utility>
 
 #include "apps/vit/commands/commands.h"
-#include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
+#include "vit/position/convention_tables.h"
+#include "vit/position/rope_json.h"
 
 namespace vit::app {
 using namespace position;
@@ -20,9 +21,11 @@ constexpr const char* kFooter =
     "The page vit/position/README.md explains the choices. Tables are float64: coords (N, 2) as x, y; "
     "angles, cos and\n"
     "sin (N, d/2), of each head where they differ (H, N, d/2); --vectors adds q, k, q_rotated, k_rotated\n"
-    "(1, P + N, 2, d) and scores (2, P + N, P + N). identify reads cos and sin, or angles, or q and "
-    "q_rotated,\n"
-    "from .npz or .safetensors, in any precision, and exits with 0 if they follow a "
+    "(1, P + N, 2, d) and scores (2, P + N, P + N). identify reads cos and sin, or angles, or complex "
+    "freqs_cis, or q\n"
+    "and q_rotated, from .npz or .safetensors, or the one array of a .npy file: complex factors, cosines and "
+    "sines in a\n"
+    "first or last dimension of 2, or else angles; in any precision. It exits with 0 if they follow a "
     "published\n"
     "convention, with 1 if not.\n"
     "Examples:\n"
@@ -34,9 +37,10 @@ constexpr const char* kFooter =
 
 constexpr std::size_t kMaxEdge = 4096;
 
-constexpr Named<std::optional<CoordinateRule>> kCoordinates[]{{"index", CoordinateRule::index},
-                                                              {"scaled", CoordinateRule::scaled_to_reference},
-                                                              {"centered", CoordinateRule::centered}};
+constexpr Named<std::optional<PatchCoordinates>> kCoordinates[]{
+    {"index", PatchCoordinates::index},       {"scaled", PatchCoordinates::scaled_to_reference},
+    {"centered", PatchCoordinates::centered}, {"corners", PatchCoordinates::corners},
+    {"linspace", PatchCoordinates::linspace}, {"fraction", PatchCoordinates::fraction}};
 constexpr Named<std::optional<AxisOrder>> kOrders[]{{"xy", AxisOrder::x_then_y}, {"yx", AxisOrder::y_then_x}};
 constexpr Named<std::optional<PairLayout>> kChannels[]{{"neighbors", PairLayout::neighbors},
                                                        {"halves", PairLayout::halves},
@@ -67,22 +71,11 @@ Target real_target(std::optional<T>& destination, double min, double max) {
                        [min, max](const std::string& value) { return parse_real(value, min, max); });
 }
 
-JsonValue as_json(const RopeConvention& c) {
-  return {{"name", c.name},
-          {"families", c.families},
-          {"coordinates", c.window != 0 ? "index in windows" : to_string(c.coordinates)},
-          {"offset", c.offset},
-          {"order", c.kind == RopeKind::volume ? "tyx" : to_string(c.order)},
-          {"pairing", to_string(c.channels)},
-          {"frequencies", c.kind == RopeKind::mixed ? "learned" : to_string(c.rule)},
-          {"formula", formula(c)}};
-}
-
 int list_conventions(PrintFormat format) {
   std::string out;
   for (const RopeConvention& c : rope_conventions()) {
     if (format == PrintFormat::json) {
-      out += as_json(c).dump() + "\n";
+      out += internal::to_json(c) + "\n";
       continue;
     }
     std::string families;
@@ -94,7 +87,7 @@ int list_conventions(PrintFormat format) {
     };
     column(c.window != 0 ? "windows" : to_string(c.coordinates), 25);
     column(c.offset == 0.0 ? "" : text("+ ", c.offset), 34);
-    column(c.kind == RopeKind::volume ? "tyx" : to_string(c.order), 39);
+    column(order_of(c), 39);
     column(to_string(c.channels), 44);
     column(formula(c), 60);
     out += line + "\n    " + families + "\n";
@@ -124,10 +117,14 @@ void add_choices(std::vector<Option>& list, RopeOptions& o) {
                     .target = std::move(target),
                     .group = "Choices in place of --family"});
   };
-  add("--coordinates", "RULE", "index (default), scaled to --reference, or centered in [-1, 1]",
+  add("--coordinates", "RULE",
+      "index (default), scaled to --reference, centered in [-1, 1], corners at 0 and --reference - 1, "
+      "linspace "
+      "with the corners at -1 and 1, or fraction with the centers in [0, 1]",
       choice_target(o.coordinates, kCoordinates));
   add("--offset", "A", "Added to the index of a patch", real_target(o.offset, -1e6, 1e6));
-  add("--reference", "HxW", "Grid that coordinates are scaled to", parsed_target(o.reference, parse_grid));
+  add("--reference", "HxW", "Grid that coordinates are scaled to, or whose corners they share",
+      parsed_target(o.reference, parse_grid));
   add("--order", "ORDER", "Axis of the first half of the pairs: xy (default) or yx",
       choice_target(o.order, kOrders));
   add("--pairing", "PAIRING",
@@ -193,6 +190,11 @@ Command rope_command() {
             .type_name = "N",
             .help = "Frames of a clip, where time is an axis",
             .target = integer_target(o.num_frames, std::size_t{1}, kMaxEdge)},
+           {.name = "--heads",
+            .type_name = "H",
+            .help = "Heads, 2 by default: of tables if heads differ, and of --vectors",
+            .target = parsed_target(
+                o.num_heads, [](const std::string& value) { return parse_integer(value, 1, kMaxEdge); })},
            {.name = "--prefix",
             .type_name = "P",
             .help = "Tokens before the patches, which are not rotated",

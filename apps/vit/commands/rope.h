@@ -21,13 +21,14 @@ struct RopeOptions {
   std::optional<GridSize> grid{};
   std::size_t head_dim = 0;  // 0: not given
   std::size_t num_frames = 1;
+  std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_prefix{};
   std::filesystem::path output, png;
   bool vectors = false;
   std::string against;
 
   // In place of the family. Nothing: the default.
-  std::optional<CoordinateRule> coordinates{};
+  std::optional<position::PatchCoordinates> coordinates{};
   std::optional<double> offset{};
   std::optional<GridSize> reference{};
   std::optional<AxisOrder> order{};

@@ -11,9 +11,9 @@
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
-#include "vit/io/npz.h"
-#include "vit/io/safetensors.h"
+#include "vit/io/json.h"
 #include "vit/position/rope_file.h"
+#include "vit/position/rope_json.h"
 
 namespace vit::app {
 using namespace internal;
@@ -21,65 +21,15 @@ using namespace position;
 namespace {
 
 TensorFile open_tables(const std::filesystem::path& path) {
-  if (path.extension() == ".npz") return open_npz(path);
-  if (path.extension() == ".safetensors") return open_safetensors(path);
-  fail_usage("identify: expected a .npz or .safetensors file, found '", printable(path.string()), "'");
+  const std::filesystem::path extension = path.extension();
+  if (extension != ".npz" && extension != ".npy" && extension != ".safetensors")
+    fail_usage("identify: expected a .npz, .npy or .safetensors file, found '", printable(path.string()),
+               "'");
+  return open_rope_file(path);
 }
 
-std::string_view order_of(const RopeConvention& c) {
-  return c.kind == RopeKind::volume ? "tyx" : to_string(c.order);
-}
-
-/// The value, or null if it is not known.
-template <typename T>
-JsonValue known_or_null(bool is_known, const T& value) {
-  return is_known ? JsonValue(value) : JsonValue(nullptr);
-}
-
-JsonValue grid_json(GridSize grid) {
-  return JsonValue::array({grid.rows, grid.columns});
-}
-
-JsonValue frequencies_json(const RopeConvention& c, const KnownChoices& known) {
-  if (!known.frequencies) return nullptr;
-  JsonValue out = JsonValue::object();
-  out["rule"] = c.kind == RopeKind::mixed ? "learned" : to_string(c.rule);
-  const bool is_theta = c.kind != RopeKind::mixed && c.rule == FrequencyRule::theta;
-  out["theta"] = known_or_null(is_theta && known.theta, c.theta);
-  out["factor"] = known_or_null(c.kind != RopeKind::mixed, c.factor);
-  if (c.axis_frequencies == AxisFrequencies::alternating) out["axes"] = "alternating";
-  if (c.rule == FrequencyRule::pixel) out["max_frequency"] = c.max_frequency;
-  return out;
-}
-
-JsonValue choices_json(const RopeIdentity& found) {
-  const RopeConvention none;
-  const RopeConvention& c = found.choices ? *found.choices : none;
-  const KnownChoices known = found.choices ? found.known : KnownChoices{};
-  const bool scaled = known.coordinates && c.coordinates == CoordinateRule::scaled_to_reference;
-  return {{"coordinates", known_or_null(known.coordinates, to_string(c.coordinates))},
-          {"offset", known_or_null(known.coordinates, c.offset)},
-          {"order", known_or_null(known.order, order_of(c))},
-          {"pairing", known_or_null(known.pairing,
-                                    pairing_of(c.channels) == RopePairing::halves ? "halves" : "neighbors")},
-          {"frequencies", frequencies_json(c, known)},
-          {"reference", scaled ? grid_json(c.reference) : JsonValue(nullptr)}};
-}
-
-JsonValue as_json(const RopeIdentity& found, const std::vector<std::string>& differs) {
-  JsonValue out = JsonValue::object();
-  out["convention"] = found.convention != nullptr ? JsonValue(found.convention->name) : JsonValue(nullptr);
-  out["families"] = families_of(found);
-  out.update(choices_json(found));
-  out["prefix"] = known_or_null(found.grid.has_value(), found.num_prefix);
-  out["grid"] = found.grid ? grid_json(*found.grid) : JsonValue(nullptr);
-  if (found.num_frames > 1) out["frames"] = found.num_frames;
-  out["error"] = known_or_null(found.error.has_value(), found.error.value_or(0.0));
-  out["nearest"] = nullptr;
-  if (found.nearest != nullptr) out["nearest"] = found.nearest->name;
-  out["differs"] = differs;
-  out["notes"] = found.notes;
-  return out;
+JsonValue parsed(const std::string& json) {
+  return JsonValue::from(parse_json(json, "identify"));
 }
 
 std::string value_text(const JsonValue& value) {
@@ -89,13 +39,16 @@ std::string value_text(const JsonValue& value) {
 
 /// Choices of a published convention as those of a file, for comparison.
 JsonValue published_json(const RopeConvention& convention) {
-  return choices_json(
-      {.choices = convention,
-       .known = {.coordinates = true, .order = true, .pairing = true, .frequencies = true, .theta = true}});
+  return parsed(
+      choices_json(convention, {.coordinates = true,
+                                .order = convention.kind == ConventionKind::axial || has_time(convention),
+                                .pairing = true,
+                                .frequencies = true,
+                                .theta = true}));
 }
 
-std::string as_text(const RopeIdentity& found, const std::vector<std::string>& differs,
-                    const RopeConvention* against) {
+std::string as_text(const RopeIdentity& found, const RopeConvention* against) {
+  const JsonValue json = parsed(to_json(found, against));
   std::string out;
   if (found.convention != nullptr) {
     out += found.convention->name + ": ";
@@ -112,21 +65,26 @@ std::string as_text(const RopeIdentity& found, const std::vector<std::string>& d
   if (found.grid) {
     line("grid", text(found.grid->rows, " x ", found.grid->columns,
                       found.num_frames > 1 ? text(", ", found.num_frames, " frames") : ""));
-    line("not rotated", text(found.num_prefix, " tokens before the patches"));
+    line("not rotated", text(found.num_prefix, " tokens before the patches",
+                             found.num_suffix > 0 ? text(", ", found.num_suffix, " after them") : ""));
   }
   if (found.choices) {
-    const JsonValue choices = choices_json(found);
+    const JsonValue choices = parsed(choices_json(*found.choices, found.known));
     for (const auto& [name, value] : choices.items())
       if (name != "reference" || !value.is_null()) line(name, value_text(value));
   }
   if (found.error) line("error", text(*found.error, found.choices ? "" : " from the nearest one"));
   if (found.convention == nullptr && found.nearest != nullptr) line("nearest", found.nearest->name);
-  if (against != nullptr && found.choices) {
-    out += differs.empty() ? "does not differ from " + against->name + "\n"
-                           : "differs from " + against->name + " in\n";
-    const JsonValue other = published_json(*against), own = choices_json(found);
-    for (const std::string& name : differs)
-      if (own.contains(name)) line(name, value_text(own[name]) + ", there " + value_text(other[name]));
+  const RopeConvention* const other = against != nullptr ? against : found.nearest;
+  if (other != nullptr && found.choices) {
+    const JsonValue& differs = json["differs"];
+    out += differs.size() == 0 ? "does not differ from " + other->name + "\n"
+                               : "differs from " + other->name + " in\n";
+    const JsonValue there = published_json(*other);
+    for (const JsonValue& each : differs) {
+      const auto name = each.get<std::string>();
+      if (there.contains(name)) line(name, value_text(json[name]) + ", there " + value_text(there[name]));
+    }
   }
   for (const std::string& note : found.notes) out += "note: " + note + "\n";
   return out;
@@ -140,12 +98,8 @@ int identify_rope_tables(const RopeOptions& options) {
   const TensorFile file = open_tables(options.words[1]);
   const RopeIdentity found =
       identify_rope_file(file, {.grid = options.grid, .num_prefix = options.num_prefix});
-  const RopeConvention* const other = against != nullptr ? against : found.nearest;
-  std::vector<std::string> differs;
-  if (found.choices && other != nullptr) differs = differing_choices(*found.choices, found.known, *other);
-  if (against == nullptr && found.convention != nullptr) differs.clear();
-  print_result(options.format == PrintFormat::json ? as_json(found, differs).dump() + "\n"
-                                                   : as_text(found, differs, other));
+  print_result(options.format == PrintFormat::json ? to_json(found, against) + "\n"
+                                                   : as_text(found, against));
   return found.convention != nullptr ? 0 : 1;
 }
 

@@ -17,6 +17,7 @@
 #include "apps/vit/outputs/zip_writer.h"
 #include "vit/base/check.h"
 #include "vit/io/safetensors.h"
+#include "vit/position/convention_tables.h"
 #include "vit/position/rope.h"
 
 namespace vit::app {
@@ -26,7 +27,7 @@ namespace {
 
 constexpr std::size_t kMaxNumbers = std::size_t{1} << 26;  // of one table
 constexpr std::size_t kMaxScored = 8192;                   // tokens
-constexpr std::size_t kHeads = 2;                          // of vectors
+constexpr std::size_t kHeads = 2;                          // of vectors, and of tables if heads differ
 
 struct NamedArray {
   std::string name;
@@ -55,21 +56,28 @@ RopeConvention convention_of(const RopeOptions& o) {
     c = known_convention("--family", o.family);
     if (o.reference && !c.is_reference_native)
       fail_usage(
-          "--reference: only Perception Encoder of timm has one for each model; give the choices in place of "
-          "--family");
+          "--reference: only Perception Encoder of timm and V-JEPA 2.1 have one for each model; give the "
+          "choices "
+          "in place of --family");
     if (o.reference) c.reference = *o.reference;
     return c;
   }
-  c.coordinates = o.coordinates.value_or(CoordinateRule::index);
+  c.coordinates = o.coordinates.value_or(PatchCoordinates::index);
   c.offset = o.offset.value_or(0.0);
   c.order = o.order.value_or(AxisOrder::x_then_y);
   c.channels = o.channels.value_or(PairLayout::neighbors);
   c.rule = o.rule.value_or(FrequencyRule::theta);
   c.theta = o.theta.value_or(10000.0);
   c.factor = o.factor.value_or(1.0);
-  const bool scaled = c.coordinates == CoordinateRule::scaled_to_reference;
+  const bool scaled =
+      c.coordinates == PatchCoordinates::scaled_to_reference || c.coordinates == PatchCoordinates::corners;
   if (scaled != o.reference.has_value())
-    fail_usage("--coordinates scaled and --reference HxW require each other");
+    fail_usage("--coordinates scaled or corners and --reference HxW require each other");
+  const bool is_counted = c.coordinates == PatchCoordinates::index ||
+                          c.coordinates == PatchCoordinates::centered ||
+                          c.coordinates == PatchCoordinates::scaled_to_reference;
+  if (!is_counted && c.offset != 0.0)
+    fail_usage("--offset: coordinates by ", to_string(c.coordinates), " have none");
   if (scaled) c.reference = *o.reference;
   if ((c.rule == FrequencyRule::periods) != o.periods.has_value())
     fail_usage("--frequencies periods and --periods SHORTEST,LONGEST require each other");
@@ -113,30 +121,27 @@ Tensor<double> scores_of(TensorView<const double> q, TensorView<const double> k)
   return out;
 }
 
-std::vector<ChannelPair> pairs_of(const RopeConvention& c, std::size_t head_dim) {
-  if (c.kind != RopeKind::volume) return channel_pairs(c.channels, head_dim);
-  std::vector<ChannelPair> pairs;
-  for (std::size_t j = 0; j < head_dim / 2; ++j) pairs.push_back({2 * j, 2 * j + 1});
-  return pairs;
-}
-
-void add_vectors(std::vector<NamedArray>& out, const RopeConvention& c, std::size_t head_dim,
-                 std::size_t prefix, TensorView<const double> angles) {
+void add_vectors(std::vector<NamedArray>& out, const RopeConvention& c, const RopeOptions& o,
+                 TensorView<const double> angles, const Tensor<double>& basis) {
+  const std::size_t head_dim = o.head_dim, prefix = o.num_prefix.value_or(0);
+  const std::size_t heads = o.num_heads.value_or(kHeads);
   const std::size_t patches = angles.dim(angles.rank() - 2), tokens = prefix + patches;
   if (tokens > kMaxScored)
     fail_usage("--vectors: at most ", kMaxScored, " tokens have scores, found ", tokens);
-  const std::vector<ChannelPair> pairs = pairs_of(c, head_dim);
+  const std::vector<ChannelPair> pairs = channel_pairs(c, head_dim);
   Tensor<double> class_angles;
   if (c.class_angles && prefix > 0) {  // in place of learned ones
     class_angles = random_vectors(Shape{1, head_dim / 2}, 3);
   }
   std::vector<Tensor<double>> rotated;
   for (const std::uint64_t seed : {1u, 2u}) {
-    Tensor<double> before = random_vectors(Shape{1, tokens, kHeads, head_dim}, seed);
+    Tensor<double> before = random_vectors(Shape{1, tokens, heads, head_dim}, seed);
     Tensor<double> after = copy_of(before);
-    rotate_pairs(after, angles, pairs, angles_per(c), prefix);
+    if (!basis.empty()) change_basis(after, basis, BasisChange::into, prefix);
+    rotate_pairs(after, angles, pairs, c.angles, prefix);
+    if (!basis.empty()) change_basis(after, basis, BasisChange::back, prefix);
     if (!class_angles.empty()) {
-      const TensorView<double> first(after.data(), Shape{1, 1, kHeads, head_dim});
+      const TensorView<double> first(after.data(), Shape{1, 1, heads, head_dim});
       rotate_pairs(first, class_angles, pairs, RopeAngles::per_pair);
     }
     out.push_back({seed == 1 ? "q" : "k", std::move(before)});
@@ -162,13 +167,16 @@ Tensor<double> coordinate_rows(const GridCoords& coords, bool has_time) {
 
 std::vector<NamedArray> tables_of(const RopeConvention& c, const RopeOptions& o) {
   const GridCoords coords = coordinates(c, *o.grid, o.num_frames);
-  Tensor<double> angles = rope_angles(coords, frequency_vectors(c, o.head_dim));
+  const FrequencyVectors frequencies = frequency_vectors(c, o.head_dim, o.num_heads.value_or(kHeads));
+  Tensor<double> angles = rope_angles(coords, frequencies);
+  Tensor<double> basis = example_basis(c, o.head_dim);
   Tensor<double> cos = copy_of(angles), sin = copy_of(angles);
   for (double& value : cos.flat()) value = std::cos(value);
   for (double& value : sin.flat()) value = std::sin(value);
   std::vector<NamedArray> out;
   out.push_back({"coords", coordinate_rows(coords, o.num_frames > 1)});
-  if (o.vectors) add_vectors(out, c, o.head_dim, o.num_prefix.value_or(0), angles);
+  if (o.vectors) add_vectors(out, c, o, angles, basis);
+  if (!basis.empty()) out.push_back({"basis", std::move(basis)});
   out.push_back({"angles", std::move(angles)});
   out.push_back({"cos", std::move(cos)});
   out.push_back({"sin", std::move(sin)});
@@ -210,16 +218,25 @@ void write_arrays(const std::filesystem::path& path, const std::vector<NamedArra
 void check_sizes(const RopeConvention& c, const RopeOptions& o) {
   if (!o.grid) fail_usage("--grid HxW is required");
   if (o.head_dim == 0) fail_usage("--head-dim D is required");
-  const bool has_time = c.kind == RopeKind::volume;
-  if (has_time ? o.head_dim < 6 || o.head_dim % 2 != 0 : o.head_dim % 4 != 0)
-    fail_usage("--head-dim: expected ", has_time ? "an even number of at least 6" : "a multiple of 4",
-               ", found ", o.head_dim);
-  if (o.num_frames > 1 && !has_time) fail_usage("--frames: this convention has no axis of time");
+  const HeadSizes sizes = head_sizes(c);
+  if (!sizes.contain(o.head_dim))
+    fail_usage("--head-dim: expected a multiple of ", sizes.step, " from ", sizes.smallest, " on, found ",
+               o.head_dim);
+  if (o.num_frames > 1 && !has_time(c)) fail_usage("--frames: this convention has no axis of time");
+  if (c.kind == ConventionKind::line && o.grid->rows != 1)
+    fail_usage("--grid: positions of a sequence are a grid of one row, 1xN, found ", o.grid->rows, " rows");
+  const bool has_ends =
+      c.coordinates == PatchCoordinates::corners || c.coordinates == PatchCoordinates::linspace;
+  if (has_ends && std::min(o.grid->rows, o.grid->columns) < 2)
+    fail_usage("--grid: coordinates from corner to corner require at least 2 rows and columns");
+  if (o.num_heads && !o.vectors && !has_heads(c))
+    fail_usage("--heads: all heads of this convention have the same tables");
+  const std::size_t heads = has_heads(c) || o.vectors ? o.num_heads.value_or(kHeads) : 1;
   if (o.num_prefix && !o.vectors) fail_usage("--prefix requires --vectors: tables are of patches");
   const std::size_t patches = o.grid->rows * o.grid->columns;
-  if (patches > kMaxNumbers / o.head_dim / o.num_frames)
+  if (patches > kMaxNumbers / o.head_dim / o.num_frames / heads)
     fail_usage("--grid: at most ", kMaxNumbers, " numbers a table, found ", patches, " patches of ",
-               o.num_frames, " frames and ", o.head_dim, " channels");
+               o.num_frames, " frames, ", heads, " heads and ", o.head_dim, " channels");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class Convention:
     Attributes:
         name, families: its name, and the models that use it.
         kind: "axial" one axis per angle; "mixed" both axes in every angle, with learned frequencies; "volume" time, row and
-            column; "directions" both axes, by a formula.
+            column; "directions" both axes, by a formula; "line" positions of a sequence, a grid of one row.
         coordinates, offset, reference: rule of grid_coords(); `reference` is the default, that of the model otherwise.
         axis_order: axis of the first half of the angles.
         layout: channels of a pair, as in published checkpoints.
@@ -74,6 +74,8 @@ class Convention:
         if self.name == "golden-gate":
             rows, columns = grid
             one = GridCoords(one.t_x * math.sqrt(columns / rows), one.t_y * math.sqrt(rows / columns))
+        if self.kind == "line" and grid[0] != 1:
+            raise ValueError(f"{self.name}: grid {grid}: positions of a sequence are a grid of one row, (1, N)")
         if window:
             one = reordered(one, window_order(grid, window)[0])
         if self.kind == "volume":
@@ -89,6 +91,10 @@ class Convention:
             raise ValueError(f"{self.name}: frequencies: expected {wanted}")
         if frequencies is not None:
             return f.check_vectors(frequencies, head_dim // 2)
+        if self.kind == "line":
+            count = f.num_frequencies_1d(head_dim)
+            steps = f.exp_pi(count) if self.name == "rope-1d-exp-pi" else f.from_theta(count, self.theta, self.angle_scale)
+            return np.stack([steps, np.zeros(count), np.zeros(count)], 1)
         if self.name == "rvt":
             bands = f.pixel_bands(f.num_axial_frequencies(head_dim))
             return f.axial(bands, bands, self.axis_order)
@@ -165,10 +171,10 @@ _ALL = {
             reference=(16, 16),
             axis_order="y_then_x",
         ),
-        Convention("perception-encoder", ("Perception Encoder (Meta)",), offset=1.0),
+        Convention("perception-encoder", ("Perception Encoder",), offset=1.0),
         Convention(
             "perception-encoder-timm",
-            ("Perception Encoder (timm)",),
+            ("Perception Encoder in timm",),
             coordinates="scaled_to_reference",
             offset=1.0,
             reference=(24, 24),
@@ -182,14 +188,14 @@ _ALL = {
             theta=100.0,
             angle_scale=_TURN,
         ),
-        Convention("sam2", ("SAM 2", "Perception Encoder (Meta) without a class token")),
-        Convention("sam3", ("SAM 3, blocks without windows",), coordinates="scaled_to_reference", reference=(24, 24)),
-        Convention("sam3-windows", ("SAM 3, blocks with windows",), per_window=True),
+        Convention("sam2", ("SAM 2", "Perception Encoder without a class token")),
+        Convention("sam3", ("SAM 3",), coordinates="scaled_to_reference", reference=(24, 24)),
+        Convention("sam3-windows", ("SAM 3 in blocks with windows",), per_window=True),
         Convention("qwen2-vl", _TOWERS, axis_order="y_then_x", layout="halves"),
         Convention("mlcd", ("MLCD", "RICE"), axis_order="y_then_x", layout="halves", class_angles=True),
         Convention("pixtral", ("Pixtral", "Mistral 3"), axis_order="y_then_x", layout="halves", second_axis_shift=0.5),
         Convention(
-            "mistral", ("Pixtral and Mistral 3, Mistral's own layout",), axis_order="y_then_x", second_axis_shift=0.5
+            "mistral", ("Pixtral, Mistral 3 in Mistral's own layout",), axis_order="y_then_x", second_axis_shift=0.5
         ),
         Convention("moonvit", ("MoonViT", "Kimi-VL", "Kimi K2.5"), layout="alternating"),
         Convention(
@@ -201,20 +207,26 @@ _ALL = {
         Convention("vjepa2.1", ("V-JEPA 2.1",), kind="volume", coordinates="corners", reference=(16, 16)),
         Convention("minimax-m3", ("MiniMax-M3",), kind="volume", layout="halves"),
         Convention("timm-mrope", ("timm's RotaryEmbeddingMRope",), kind="volume", layout="halves"),
-        Convention("spiral", ("Spiral RoPE, by the formula of the paper",), kind="directions"),
         Convention(
-            "golden-gate", ("golden gate RoPE, for images",), kind="directions", coordinates="linspace", layout="halves"
+            "spiral",
+            ("Spiral RoPE (by the abstract of the paper, and the README and frequencies of its code)",),
+            kind="directions",
         ),
-        Convention("golden-gate-nd", ("golden gate RoPE, vit-pytorch's ViTND",), kind="directions", layout="halves"),
-        Convention("string", ("STRING, after its change of basis",), kind="mixed"),
-        Convention("comrope", ("ComRoPE, after its change of basis",), kind="mixed", coordinates="fraction"),
+        Convention(
+            "golden-gate", ("golden gate RoPE",), kind="directions", coordinates="linspace", layout="halves"
+        ),
+        Convention("golden-gate-nd", ("golden gate RoPE in vit-pytorch's ViTND",), kind="directions", layout="halves"),
+        Convention("string", ("STRING", "Cayley-STRING"), kind="mixed"),
+        Convention("comrope", ("ComRoPE", "ComRoPE-LD", "ComRoPE-AP"), kind="mixed", coordinates="fraction"),
+        Convention("rope-1d", ("one-dimensional, complex form",), kind="line"),
+        Convention("rope-1d-exp-pi", ("one-dimensional, half-split",), kind="line", layout="halves"),
         Convention("rvt", ("RvT",), coordinates="linspace", axis_order="y_then_x"),
     )
 }
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())
+    return re.sub(r"[^a-z0-9.]", "", text.partition("(")[0].lower())
 
 
 def conventions() -> tuple[str, ...]:
@@ -223,9 +235,11 @@ def conventions() -> tuple[str, ...]:
 
 
 def convention(name: str, **changes: Any) -> Convention:
-    """The convention of that name, or of a family, whatever the case, spaces and hyphens: "dinov3", "EVA-02", "Qwen2.5-VL".
+    """The convention of that name, or of a family, whatever the case, spaces and hyphens, and what follows in parentheses: "dinov3", "EVA-02", "Qwen2.5-VL".
     `changes` replace single choices: convention("perception-encoder", offset=0.0)."""
-    for c in _ALL.values():
-        if _plain(name) in {_plain(c.name), *map(_plain, c.families)}:
-            return replace(c, **changes)
+    wanted = _plain(name)
+    for names in (lambda c: [c.name], lambda c: c.families):
+        for c in _ALL.values():
+            if wanted and wanted in map(_plain, names(c)):
+                return replace(c, **changes)
     raise ValueError(f"no convention {name!r}; there are {', '.join(_ALL)}")

@@ -19,6 +19,13 @@ def num_axial_frequencies(head_dim: int) -> int:
     return head_dim // 4
 
 
+def num_frequencies_1d(head_dim: int) -> int:
+    """F = d / 2 frequencies of positions in a sequence."""
+    if head_dim < 2 or head_dim % 2:
+        raise ValueError(f"head_dim={head_dim}: channel pairs need a multiple of 2")
+    return head_dim // 2
+
+
 def num_volume_frequencies(head_dim: int) -> int:
     """floor(floor(d / 3) / 2) frequencies for each of time, row and column."""
     if head_dim // 6 < 1:
@@ -165,7 +172,7 @@ def golden_gate_nd(num_heads: int, head_dim: int, low: float = 1.0, high: float 
     vectors = []
     for n in range(1, num_heads * pairs + 1):
         row, column = (_inverse_erf(2 * math.fmod(n * ratio**-a, 1.0) - 1) for a in (1, 2))
-        w = sizes[(n - 1) % pairs] / math.hypot(row, column)
+        w = sizes[(n - 1) % pairs] / math.sqrt(row * row + column * column)
         vectors.append([w * column, w * row, 0.0])
     return np.array(vectors).reshape(num_heads, pairs, 3)
 

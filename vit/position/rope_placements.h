@@ -1,0 +1,40 @@
+// Where the patches of a grid may be among the tokens of a table.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "vit/position/config.h"
+#include "vit/position/rope_evidence.h"
+
+namespace vit::internal {
+
+/// What the person knows.
+struct IdentifyOptions {
+  std::optional<GridSize> grid{};
+  std::optional<std::size_t> num_prefix{};
+  bool has_basis = false;  // the numbers are those after a change of basis of q and k
+};
+
+/// The patches among the tokens of a reading.
+struct Placement {
+  GridSize grid;
+  std::size_t num_frames = 1;
+  std::size_t num_prefix = 0;  // tokens before the patches
+  std::size_t num_suffix = 0;  // tokens after them
+
+  std::size_t num_tokens() const { return num_prefix + num_frames * grid.rows * grid.columns + num_suffix; }
+};
+
+/// Grids and frames of so many patches after the tokens of a prefix: the given grid, else all, square ones
+/// first, and several frames only if `has_time`.
+std::vector<Placement> placements_after(std::size_t num_prefix, std::size_t num_patches, bool has_time,
+                                        const IdentifyOptions& options);
+
+/// Where the patches may be: after the given prefix, or after leading tokens that are not rotated, and before
+/// trailing ones. The first patch is not rotated either if coordinates count from 0, so it may be one of
+/// them.
+std::vector<Placement> placements_of(const RopeReading& reading, const IdentifyOptions& options);
+
+}  // namespace vit::internal
