@@ -38,6 +38,14 @@ void check_fields(const MergerFields& fields) {
 TEST_CASE("config: steps of a merger that contradict each other are refused") {
   using M = MergerConfig;
   CHECK(refusal([](M&) {}) == "accepted");
+  CHECK(refusal([](M& m) { m.after_block = 11; }) == "accepted");
+  CHECK(test::contains(refusal([](M& m) { m.after_block = 12; }), "after block 12 of 12"));
+  CHECK(test::contains(refusal([](M& m) { m.after_block = 3, m.tokens_after = 1; }), "gives no tokens"));
+  CHECK(test::contains(refusal([](M& m) {
+                         m.steps.pop_back();
+                         m.add(MergerPlace::middle_softmax, MergerSoftmax{.dim = 7});
+                       }),
+                       "softmax_dim of the merger must be 8 to 262144, got 7"));
   CHECK(test::contains(refusal([](M& m) { m.cells.size = 0; }), "cells of size 0"));
   CHECK(test::contains(refusal([](M& m) { m.cells.size = 65; }),
                        "cells of the merger must be 1 to 64, got 65"));
@@ -118,6 +126,13 @@ TEST_CASE("config: the fields of a merger name the steps that they are made of")
                 .projection_bias = true,
                 .out_norm = true,
                 .out_norm_eps = 1e-3f});
+  check_fields({.size = 2,
+                .pads = true,
+                .reduced_dim = 6,
+                .middle_norm_eps = 1e-2f,
+                .softmax_dim = 9,
+                .projection_dim = 4,
+                .num_blocks = 3});
 }
 
 TEST_CASE("config: the widths of a merger are those of its steps") {

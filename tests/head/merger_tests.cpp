@@ -254,6 +254,37 @@ TEST_CASE("merger: averaged, scaled and standardized") {
   });
 }
 
+TEST_CASE("merger: probabilities of a vocabulary, with zeros for words that no token means, weigh its rows") {
+  test::Rng random(5);
+  const kernels::LinearKernels& linear = *kernels::default_kernels().float32->linear;
+  MergerConfig config{.cells = {.size = 2}};
+  config.add(MergerPlace::reduce, MergerLinear{.dim = 10});
+  config.add(MergerPlace::middle_norm, MergerNorm{.norm = {.eps = 1e-5f}});
+  config.add(MergerPlace::middle_softmax, MergerSoftmax{.dim = 13});
+  config.add(MergerPlace::projection, MergerLinear{.dim = 6});
+  const Map reduce(10, 4 * kWidth, false, random), table(6, 13, false, random);
+  const Norm norm(10, NormKind::layer, 1e-5f, random);
+  const Case the({2, 4}, true, random);
+  MergerLayers layers;
+  layers.steps.emplace_back(reduce.layer(linear));
+  layers.steps.emplace_back(norm.layer());
+  layers.steps.emplace_back(SoftmaxLayer{13});
+  layers.steps.emplace_back(table.layer(linear));
+  check(config, std::move(layers), the, [&](std::size_t image, std::size_t row, std::size_t column) {
+    std::vector<double> cell;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::vector<double> token = the.token(image, 2 * row + i / 2, 2 * column + i % 2);
+      cell.insert(cell.end(), token.begin(), token.end());
+    }
+    std::vector<double> x = norm.of(reduce.of(cell));
+    double sum = 0.0;
+    for (double& value : x) sum += value = std::exp(value);
+    for (double& value : x) value /= sum;
+    x.resize(13);
+    return table.of(x);
+  });
+}
+
 TEST_CASE("merger: a grid that cannot be cut into cells is refused") {
   CHECK(test::contains(test::message_of([] { Merger::cells_of({.size = 2}, {3, 4}); }), "3 x 4"));
 }

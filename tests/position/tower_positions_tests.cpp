@@ -129,6 +129,25 @@ TEST_CASE("position: a table is repeated over a larger grid") {
   }
 }
 
+TEST_CASE("position: a table is read at the nearest position below") {
+  for (const auto& [from, to] : {std::pair(8, 8), std::pair(8, 5), std::pair(4, 8), std::pair(27, 27)}) {
+    CAPTURE(from);
+    CAPTURE(to);
+    const auto count = static_cast<std::size_t>(to), length = static_cast<std::size_t>(from);
+    const auto weights = position::axis_weights(length, count, TableResampling::bucketed);
+    for (std::size_t i = 0; i < count; ++i) {
+      REQUIRE(weights[i].size() == 1);
+      CHECK(weights[i].front().index == i * length / count);
+      CHECK(weights[i].front().weight == 1.0);
+    }
+  }
+  // 6 / 29 in float32 is less than 6 times 1 / 29 rounded to it: the reference reads row 5, too
+  const auto rounded = position::axis_weights(29, 29, TableResampling::bucketed);
+  bool is_identity = true;
+  for (std::size_t i = 0; i < 29; ++i) is_identity = is_identity && rounded[i].front().index == i;
+  CHECK_FALSE(is_identity);
+}
+
 TEST_CASE("position: windows count from their own corner, global blocks are scaled to a window") {
   PositionConfig config;
   config.rope = RopeKind::axial;

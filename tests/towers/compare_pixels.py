@@ -48,6 +48,12 @@ RULES = {
     "sam3": ("Sam3ImageProcessor", {"model_type": "sam3"}, {}),
     "sapiens2": ("Sapiens2ImageProcessor", {"model_type": "sapiens2"}, {}),
     "llama4_canvas": ("Llama4ImageProcessor", {"model_type": "llama4"}, {"resize_to_max_canvas": True}),
+    "blip": ("BlipImageProcessor", {"model_type": "blip"}, {}),
+    "chinese_clip": ("ChineseCLIPImageProcessor", {"model_type": "chinese_clip"}, {}),
+    "flava": ("FlavaImageProcessor", {"model_type": "flava"}, {}),
+    "gemma3": ("Gemma3ImageProcessor", {"model_type": "gemma3"}, {"size": {"height": 896, "width": 896}}),
+    "internvl": ("GotOcr2ImageProcessor", {"model_type": "internvl"}, {"size": {"height": 448, "width": 448}}),
+    "llava": ("LlavaImageProcessor", {"model_type": "llava"}, {"size": {"shortest_edge": 336}, "crop_size": 336}),
     "llama4_5_tiles": ("Llama4ImageProcessor", {"model_type": "llama4"},
                        {"max_patches": 5, "size": {"height": 112, "width": 112}}),
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/training_files.h"
+#include "vit/checkpoint.h"
 #include "vit/model.h"
 
 namespace vit {
@@ -118,6 +120,50 @@ const Tower kTowers[] = {
       "pretrain_image_size", "intermediate_size", "window_size", "global_attn_indexes"}},
 };
 
+const Tower kClipTowers[] = {
+    {"vision_tower.embeddings.patch_embedding.weight",
+     R"({"model_type": "llava", "vision_feature_layer": -2, "vision_config": {"model_type": "clip_vision_model",
+        "hidden_size": 48, "num_attention_heads": 2, "num_hidden_layers": 2, "patch_size": 8, "image_size": 48,
+        "intermediate_size": 60}})",
+     {"vision_feature_layer", "hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size",
+      "image_size", "intermediate_size"}},
+    {"model.vision_tower.embeddings.patch_embedding.weight",
+     R"({"model_type": "aya_vision", "downsample_factor": 2, "vision_config": {"hidden_size": 48,
+        "num_attention_heads": 2, "num_hidden_layers": 2, "patch_size": 8, "image_size": 48,
+        "intermediate_size": 60}})",
+     {"downsample_factor", "hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size",
+      "image_size", "intermediate_size"}},
+    {"vision_tower.embeddings.patch_embedding.weight",
+     R"({"model_type": "gemma3", "mm_tokens_per_image": 9, "vision_config": {"hidden_size": 48,
+        "num_attention_heads": 2, "num_hidden_layers": 2, "patch_size": 8, "image_size": 48,
+        "intermediate_size": 60}})",
+     {"mm_tokens_per_image", "hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size",
+      "image_size", "intermediate_size"}},
+    {"model.vision_model.embeddings.patch_embedding.weight",
+     R"({"model_type": "smolvlm", "scale_factor": 2, "vision_config": {"hidden_size": 48,
+        "num_attention_heads": 2, "num_hidden_layers": 2, "patch_size": 8, "image_size": 48,
+        "intermediate_size": 60}})",
+     {"scale_factor", "hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "image_size",
+      "intermediate_size"}},
+    {"vision_tower.embeddings.patch_embeddings.projection.weight",
+     R"({"model_type": "internvl", "downsample_ratio": 0.5, "vision_config": {"hidden_size": 48,
+        "num_attention_heads": 2, "num_hidden_layers": 2, "patch_size": 8, "image_size": 48,
+        "intermediate_size": 60}})",
+     {"downsample_ratio", "hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size",
+      "image_size", "intermediate_size"}},
+    {"model.vision_tower.transformer.embeddings.patch_embedding.weight",
+     R"({"model_type": "ovis2", "vision_config": {"hidden_size": 48, "num_attention_heads": 2,
+        "num_hidden_layers": 2, "patch_size": 8, "image_size": 48, "intermediate_size": 60, "hidden_stride": 2,
+        "vocab_size": 99}})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "image_size",
+      "intermediate_size", "hidden_stride", "vocab_size"}},
+    {"vision_model.embeddings.patch_embedding.weight",
+     R"({"model_type": "blip-2", "vision_config": {"hidden_size": 48, "num_attention_heads": 2,
+        "num_hidden_layers": 2, "patch_size": 8, "image_size": 48, "intermediate_size": 60}})",
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "image_size",
+      "intermediate_size"}},
+};
+
 /// The text of `config` with another value of a size.
 std::string with_value(std::string config, const std::string& size, const std::string& value) {
   const std::size_t at = config.find("\"" + size + "\": ");
@@ -128,8 +174,8 @@ std::string with_value(std::string config, const std::string& size, const std::s
   return config.replace(begin, end - begin, value);
 }
 
-TEST_CASE("towers: a size that makes no sense is refused in one line, in every family") {
-  for (const Tower& tower : kTowers) {
+void check_sizes(std::span<const Tower> towers) {
+  for (const Tower& tower : towers) {
     CAPTURE(tower.config);
     const test::ScratchFolder folder("tower-sizes");
     const std::vector<std::byte> number(4);
@@ -152,6 +198,63 @@ TEST_CASE("towers: a size that makes no sense is refused in one line, in every f
         CHECK(!test::contains(message, "\n"));
       }
     }
+  }
+}
+
+TEST_CASE("towers: a size that makes no sense is refused in one line, in every family") {
+  check_sizes(kTowers);
+}
+
+TEST_CASE("towers: a size that makes no sense is refused in one line, in models with CLIP, SigLIP or ViT") {
+  check_sizes(kClipTowers);
+}
+
+TEST_CASE("towers: the default sizes of the classes of transformers are accepted") {
+  // those that a config.json of nothing but its type means
+  for (const char* const type : {"gemma4_vision",
+                                 "clip_vision_model",
+                                 "altclip_vision_model",
+                                 "chinese_clip_vision_model",
+                                 "clipseg_vision_model",
+                                 "git_vision_model",
+                                 "kosmos_2_vision_model",
+                                 "siglip_vision_model",
+                                 "siglip2_vision_model",
+                                 "idefics2_vision",
+                                 "idefics3_vision",
+                                 "smolvlm_vision",
+                                 "phi4_multimodal_vision",
+                                 "janus_vision_model",
+                                 "cosmos3_edge_vision",
+                                 "blip_vision_model",
+                                 "blip_2_vision_model",
+                                 "instructblip_vision_model",
+                                 "internvl_vision",
+                                 "qianfan_ocr_vision",
+                                 "aimv2_vision_model",
+                                 "ovis2_vision",
+                                 "molmo2_vision",
+                                 "glm_image_vision",
+                                 "mgp-str",
+                                 "flava_image_model",
+                                 "llava",
+                                 "llava_next",
+                                 "llava_onevision",
+                                 "paligemma",
+                                 "gemma3",
+                                 "aya_vision",
+                                 "cohere2_vision",
+                                 "lfm2_vl",
+                                 "janus",
+                                 "deepseek_vl",
+                                 "modernvbert",
+                                 "smolvlm",
+                                 "internvl",
+                                 "ovis2"}) {
+    CAPTURE(type);
+    const test::ScratchFolder folder("default-sizes");
+    folder.write("config.json", R"({"model_type": ")" + std::string(type) + R"(", "vision_config": {}})");
+    CHECK(test::message_of([&] { Checkpoint(folder.path()).describe(); }) == "");
   }
 }
 

@@ -9,7 +9,9 @@ namespace vit {
 namespace {
 
 constexpr Where kWhere{"validate_config", ErrorKind::argument};
-constexpr std::size_t kMaxPatches = std::size_t{1} << 20;      // 16384 x 16384 pixels in patches of 16
+constexpr std::size_t kMaxPatches = std::size_t{1} << 20;  // 16384 x 16384 pixels in patches of 16
+constexpr std::size_t kMaxTableEdge = 65536;
+constexpr std::size_t kMaxTablePositions = std::size_t{1} << 24;
 constexpr std::size_t kMaxRopeFactors = std::size_t{1} << 27;  // half a GiB of float32
 
 void check_range(const char* field, std::size_t value, std::size_t low, std::size_t high) {
@@ -19,8 +21,11 @@ void check_range(const char* field, std::size_t value, std::size_t low, std::siz
 void validate_position(const ModelConfig& c) {
   const PositionConfig& p = c.position;
   if (p.added != AddedTable::none) {
-    check_range("rows of the position table's grid", p.added_grid.rows, 1, 4096);
-    check_range("columns of the position table's grid", p.added_grid.columns, 1, 4096);
+    check_range("rows of the position table's grid", p.added_grid.rows, 1, kMaxTableEdge);
+    check_range("columns of the position table's grid", p.added_grid.columns, 1, kMaxTableEdge);
+    if (p.added != AddedTable::columns_and_rows)
+      check_range("positions of the table's grid", p.added_grid.rows * p.added_grid.columns, 1,
+                  kMaxTablePositions);
     VIT_CHECK(
         !p.square_table || (p.added == AddedTable::patches && p.added_grid.rows == p.added_grid.columns),
         kWhere, "a table that is cut from a square must be square and only of patches");
@@ -134,10 +139,15 @@ constexpr std::size_t kMaxMergerWidth = 1u << 18;
 /// A step by its name in messages.
 struct StepCheck {
   MergerPlace place;
+  std::size_t width;  // of its input
 
   void operator()(const MergerNorm& step) const { check_epsilon(norm_name(), step.norm.eps); }
   void operator()(const MergerAffine&) const { check_place(place == MergerPlace::standardize); }
   void operator()(const MergerGelu&) const { check_place(place == MergerPlace::middle_gelu); }
+  void operator()(const MergerSoftmax& softmax) const {
+    check_place(place == MergerPlace::middle_softmax);
+    check_range("softmax_dim of the merger", softmax.dim, width, kMaxMergerWidth);
+  }
   void operator()(const MergerLinear& linear) const {
     check_place(place == MergerPlace::reduce || place == MergerPlace::middle ||
                 place == MergerPlace::projection);
@@ -184,10 +194,15 @@ void validate_merger(const ModelConfig& c) {
               "cells padded with zeros cannot be normalized");
     VIT_CHECK(place != MergerPlace::cell_norm || !m.cells.token_norm, kWhere,
               "a merger normalizes tokens or cells, not both");
-    std::visit(StepCheck{place}, m.steps[i].layer);
+    std::visit(StepCheck{place, m.width_after(i, c.embed_dim)}, m.steps[i].layer);
   }
   VIT_CHECK(!m.tokens_after || *m.tokens_after <= m.steps.size(), kWhere, "the tokens are those after step ",
             m.tokens_after.value_or(0), " of the ", m.steps.size(), " of the merger");
+  if (m.after_block) {
+    VIT_CHECK(*m.after_block < c.encoder.depth, kWhere, "the merger reads the tokens after block ",
+              *m.after_block, " of ", c.encoder.depth);
+    VIT_CHECK(!m.tokens_after, kWhere, "a merger between the blocks gives no tokens");
+  }
   for (const std::size_t block : m.deepstack) {
     VIT_CHECK(block < c.encoder.depth, kWhere, "a merger reads the tokens after block ", block, " of ",
               c.encoder.depth);

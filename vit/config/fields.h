@@ -25,7 +25,7 @@ template <> struct EnumNames<AddedTable> {
 };
 template <> struct EnumNames<TableResampling> {
   static constexpr std::string_view values[] = {"bicubic_antialias", "bicubic", "bicubic_plus_tenth", "bilinear",
-                                                "bilinear_antialias", "bilinear_aligned", "tiled"};
+                                                "bilinear_antialias", "bilinear_aligned", "tiled", "bucketed"};
 };
 template <> struct EnumNames<TableReuse> {
   static constexpr std::string_view values[] = {"equal_grid", "equal_count_and_square"};
@@ -170,6 +170,7 @@ void visit_merger(Fields& m, const Visit& visit) {
   visit("reduced_bias", m.reduced_bias, Shown::unless_default);
   visit("middle", m.middle, Shown::unless_default);
   visit("middle_norm_eps", m.middle_norm_eps, Shown::unless_default);
+  visit("softmax_dim", m.softmax_dim, Shown::unless_default);
   visit("hidden_dim", m.hidden_dim);
   visit("out_dim", m.out_dim);
   visit("gated", m.gated, Shown::unless_default);
@@ -187,6 +188,7 @@ void visit_merger(Fields& m, const Visit& visit) {
   visit("out_norm_eps", m.out_norm_eps, Shown::unless_default);
   visit("tokens", m.tokens, Shown::unless_default);
   visit("deepstack", m.deepstack, Shown::unless_default);
+  visit("num_blocks", m.num_blocks, Shown::unless_default);
 }
 
 /// Visits the fields of a group that may be absent, which `visit_fields` names: those of an absent one are

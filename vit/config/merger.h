@@ -50,6 +50,11 @@ struct MergerLinear {
 struct MergerGelu {
   bool operator==(const MergerGelu&) const = default;
 };
+/// softmax(x), followed by zeros.
+struct MergerSoftmax {
+  std::size_t dim = 0;  // channels of the output
+  bool operator==(const MergerSoftmax&) const = default;
+};
 /// fc2(act(fc1 x)), or fc2(act(gate x) * fc1 x).
 struct MergerMlp {
   std::size_t hidden_dim = 0;                    // channels of the hidden vector
@@ -70,6 +75,7 @@ enum class MergerPlace {
   middle,           // a linear map ...
   middle_norm,      // ... its norm ...
   middle_gelu,      // ... and activation (GLM-4V)
+  middle_softmax,   // probabilities of a visual vocabulary (Ovis 2)
   mlp,              // an MLP
   mlp_norm,         // a norm (ERNIE-4.5-VL)
   second_mlp,       // another MLP ...
@@ -83,12 +89,13 @@ enum class MergerPlace {
 struct MergerStep {
   MergerPlace place = MergerPlace::mlp;  // in the order of the data
   /// What is applied.
-  std::variant<MergerNorm, MergerAffine, MergerLinear, MergerGelu, MergerMlp> layer{};
+  std::variant<MergerNorm, MergerAffine, MergerLinear, MergerGelu, MergerSoftmax, MergerMlp> layer{};
 
   /// Channels of its output, for an input of `width`.
   std::size_t width(std::size_t width) const {
     if (const auto* linear = std::get_if<MergerLinear>(&layer)) return linear->dim;
     if (const auto* mlp = std::get_if<MergerMlp>(&layer)) return mlp->out_dim;
+    if (const auto* softmax = std::get_if<MergerSoftmax>(&layer)) return softmax->dim;
     return width;
   }
   bool operator==(const MergerStep&) const = default;
@@ -96,6 +103,8 @@ struct MergerStep {
 
 /// From patch tokens to the visual tokens for a language model.
 struct VIT_API MergerConfig {
+  /// The block whose output is read, before any norm; nothing = the tokens after the final norm (LLaVA).
+  std::optional<std::size_t> after_block{};
   CellConfig cells{};               // m x m tokens -> a vector
   std::vector<MergerStep> steps{};  // vector -> visual token; places ascend
   /// Steps before the output that the library calls last_hidden_state; nothing = the patch tokens after the

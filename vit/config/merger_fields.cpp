@@ -23,6 +23,7 @@ struct FieldsOfStep {
   }
   void operator()(const MergerAffine&) const { f.standardize = true; }
   void operator()(const MergerGelu&) const {}
+  void operator()(const MergerSoftmax& softmax) const { f.softmax_dim = softmax.dim; }
   void operator()(const MergerLinear& linear) const {
     if (place == MergerPlace::middle) f.middle = true;
     if (place == MergerPlace::reduce) f.reduced_dim = linear.dim, f.reduced_bias = linear.bias;
@@ -77,6 +78,7 @@ MergerFields merger_fields(const std::optional<MergerConfig>& merger) {
   fields.cell_scale = cells.scale;
   for (const MergerStep& step : merger->steps) std::visit(FieldsOfStep{step.place, fields}, step.layer);
   fields.deepstack = merger->deepstack;
+  if (merger->after_block) fields.num_blocks = *merger->after_block + 1;
   if (merger->tokens_after) {
     const std::size_t count = *merger->tokens_after;
     const bool merged = count != 0 && merger->steps[count - 1].place > MergerPlace::reduce;
@@ -96,6 +98,10 @@ std::optional<MergerConfig> merger_of(const MergerFields& f) {
   if (f.reduced_dim != 0 || f.middle)
     out.add(MergerPlace::reduce, MergerLinear{.dim = f.reduced_dim, .bias = f.reduced_bias});
   const std::size_t reduced = out.steps.size();
+  if (f.softmax_dim != 0) {
+    out.add(MergerPlace::middle_norm, MergerNorm{.norm = {.eps = f.middle_norm_eps}});
+    out.add(MergerPlace::middle_softmax, MergerSoftmax{.dim = f.softmax_dim});
+  }
   if (f.middle) {
     out.add(MergerPlace::middle, MergerLinear{.dim = f.reduced_dim});
     out.add(MergerPlace::middle_norm, MergerNorm{.norm = {.eps = f.middle_norm_eps}});
@@ -112,6 +118,7 @@ std::optional<MergerConfig> merger_of(const MergerFields& f) {
     out.add(MergerPlace::out_norm, MergerNorm{.norm = {.kind = NormKind::rms, .eps = f.out_norm_eps}});
   if (f.tokens != TokenStage::encoder) out.tokens_after = f.tokens == TokenStage::reduced ? reduced : merged;
   out.deepstack = f.deepstack;
+  if (f.num_blocks != 0) out.after_block = f.num_blocks - 1;
   return out;
 }
 

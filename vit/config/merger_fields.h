@@ -28,6 +28,7 @@ struct MergerFields {
   bool reduced_bias = false;
   bool middle = false;  // linear without bias, LayerNorm, gelu; as wide as reduced_dim
   float middle_norm_eps = 1e-5f;
+  std::size_t softmax_dim = 0;  // LayerNorm and softmax, as wide as reduced_dim, with zeros up to this
   std::size_t hidden_dim = 0;
   std::size_t out_dim = 0;
   bool gated = false;
@@ -45,6 +46,7 @@ struct MergerFields {
   float out_norm_eps = 1e-5f;
   TokenStage tokens = TokenStage::encoder;
   std::vector<std::size_t> deepstack{};
+  std::size_t num_blocks = 0;  // the merger reads what these first blocks make of the tokens; 0 = the end
 
   bool operator==(const MergerFields&) const = default;
 };

@@ -38,6 +38,21 @@ struct Apply {
         x[c] = 0.5f * x[c] * (1.0f + std::erf(x[c] * 0.70710678f));
     });
   }
+  TensorView<float> operator()(const SoftmaxLayer& softmax) const {
+    const TensorView<float> out = other(in, softmax.dim);
+    const std::size_t count = in.num_columns();
+    for_each_row_of(out, [&](std::size_t row) {
+      const float* const x = in.row(row);
+      float* const y = out.row(row);
+      const float largest = *std::max_element(x, x + count);
+      double sum = 0.0;
+      for (std::size_t c = 0; c < count; ++c) sum += y[c] = std::exp(x[c] - largest);
+      const auto inverse = static_cast<float>(1.0 / sum);
+      for (std::size_t c = 0; c < count; ++c) y[c] *= inverse;
+      std::fill(y + count, y + softmax.dim, 0.0f);
+    });
+    return out;
+  }
   TensorView<float> operator()(const Linear& linear) const {
     const TensorView<float> out = other(in, linear.out_features());
     linear.forward(in, out, pass);
@@ -72,11 +87,16 @@ struct Apply {
   }
   template <typename Change>
   TensorView<float> for_each_row(const Change& change) const {
-    constexpr std::size_t kRowsPerTask = 16;
-    parallel_for_parts(in.num_rows(), kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
-      for (std::size_t row = first; row < first + count; ++row) change(in.row(row));
-    });
+    for_each_row_of(in, [&](std::size_t row) { change(in.row(row)); });
     return in;
+  }
+  template <typename Change>
+  void for_each_row_of(const TensorView<float>& rows, const Change& change) const {
+    constexpr std::size_t kRowsPerTask = 16;
+    parallel_for_parts(rows.num_rows(), kRowsPerTask, pass.threads,
+                       [&](std::size_t first, std::size_t count) {
+                         for (std::size_t row = first; row < first + count; ++row) change(row);
+                       });
   }
 };
 

@@ -25,6 +25,10 @@ struct AffineLayer {
 };
 /// gelu(x).
 struct GeluLayer {};
+/// softmax(x), and zeros up to `dim` channels.
+struct SoftmaxLayer {
+  std::size_t dim = 0;
+};
 /// fc2(act(fc1 x)), with a gate fc2(act(gate x) * fc1 x).
 struct MlpLayer {
   std::optional<Linear> gate{};
@@ -34,7 +38,7 @@ struct MlpLayer {
   Activation out_activation = Activation::none;
 };
 
-using MergerLayer = std::variant<LayerNorm, AffineLayer, Linear, GeluLayer, MlpLayer>;
+using MergerLayer = std::variant<LayerNorm, AffineLayer, Linear, GeluLayer, SoftmaxLayer, MlpLayer>;
 
 /// The layers of a merger: one for each of MergerConfig::steps.
 struct MergerLayers {

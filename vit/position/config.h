@@ -33,6 +33,7 @@ enum class TableResampling {
   bilinear_antialias,  // SigLIP 2 NaFlex
   bilinear_aligned,    // two taps, corners on corners (align_corners = true): Qwen3-VL
   tiled,               // repeated, not resampled: row i is row i mod G of the table (SAM 3)
+  bucketed,            // the row in whose share of the edge a patch begins, in float32: Idefics 2 and 3
 };
 
 /// When resampling is skipped.

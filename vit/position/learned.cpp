@@ -75,6 +75,21 @@ AxisTaps tiled_taps(std::size_t from, std::size_t to) {
   return taps;
 }
 
+// Rounded to float32 as in the reference, which moves some rows where `to` equals `from`, too.
+AxisTaps bucketed_taps(std::size_t from, std::size_t to) {
+  std::vector<float> boundaries;
+  for (std::size_t k = 1; k < from; ++k)
+    boundaries.push_back(static_cast<float>(static_cast<double>(k) * (1.0 / static_cast<double>(from))));
+  const float step = 1.0f / static_cast<float>(to);
+  AxisTaps taps(to);
+  for (std::size_t i = 0; i < to; ++i) {
+    const float begin = std::min(static_cast<float>(i) * step, static_cast<float>(1.0 - 1e-6));
+    const auto after = std::upper_bound(boundaries.begin(), boundaries.end(), begin);
+    taps[i] = {{static_cast<std::size_t>(after - boundaries.begin()), 1.0}};
+  }
+  return taps;
+}
+
 // Real is the type in which PyTorch computes center and window: float for a float32 tensor.
 template <typename Real>
 AxisTaps antialias_taps(std::size_t from, std::size_t to, Kernel kernel) {
@@ -134,6 +149,7 @@ AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resam
                                 : antialias_taps<double>(from, to, Kernel::triangle));
     case TableResampling::bilinear_aligned: return AxisWeights(aligned_taps(from, to));
     case TableResampling::tiled: return AxisWeights(tiled_taps(from, to));
+    case TableResampling::bucketed: return AxisWeights(bucketed_taps(from, to));
   }
   fail("axis_weights", "unknown resampling ", static_cast<int>(resampling));
 }

@@ -54,6 +54,7 @@ enum class SourceCoordinates {
 ///   bilinear_antialias  the same with the triangle kernel
 ///   bilinear_aligned    taps of i (from - 1) / (to - 1) and its successor: corners on corners; always exact
 ///   tiled               one tap, i mod from
+///   bucketed            one tap, the number of k in 1 .. from - 1 with k / from <= i / to, in float32
 /// Throws Error if a length is zero.
 VIT_API AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resampling,
                                  SourceCoordinates coordinates = SourceCoordinates::float32);

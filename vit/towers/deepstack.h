@@ -1,7 +1,9 @@
-// DeepStack: mergers between the blocks, each of which turns the output of one block into visual tokens
-// (Qwen3-VL).
+// Mergers between the blocks, each of which turns the output of one block into visual tokens: DeepStack
+// (Qwen3-VL), and the merger of a model that does not read the last block (LLaVA).
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 
 #include "vit/encoder/block_hook.h"
@@ -22,6 +24,24 @@ class DeepStack final : public BlockHook {
  private:
   std::span<const Merger> mergers_;
   std::span<const std::size_t> layers_;
+  const ImagePass& images_;
+  std::size_t num_prefix_;
+  const Pass& pass_;
+};
+
+/// The merger that reads the output of block MergerConfig::after_block.
+class EarlyMerger final : public BlockHook {
+ public:
+  /// `merger` may be null.
+  EarlyMerger(const Merger* merger, std::optional<std::size_t> block, const ImagePass& images,
+              std::size_t num_prefix, const Pass& pass)
+      : merger_(merger), block_(block), images_(images), num_prefix_(num_prefix), pass_(pass) {}
+
+  void after(std::size_t layer, TensorView<float> x) override;
+
+ private:
+  const Merger* merger_;
+  std::optional<std::size_t> block_;
   const ImagePass& images_;
   std::size_t num_prefix_;
   const Pass& pass_;

@@ -141,6 +141,7 @@ struct LayerBuilder::StepBuilder {
     return AffineLayer{.shift = weights.shift.load(), .scale = weights.scale.load()};
   }
   MergerLayer operator()(const MergerGelu&) const { return GeluLayer{}; }
+  MergerLayer operator()(const MergerSoftmax& step) const { return SoftmaxLayer{step.dim}; }
   MergerLayer operator()(const MergerLinear&) const { return layers.linear(weights.fc1); }
   MergerLayer operator()(const MergerMlp& step) const {
     MlpLayer mlp{.fc1 = layers.linear(weights.fc1),

@@ -1,6 +1,7 @@
 #include "vit/towers/vision_transformer.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -71,11 +72,14 @@ void VisionTransformer::run(const ImagePass& images, const Pass& pass) const {
                                    Shape{images.count(), input.sequences.longest(), config_.embed_dim});
   QueryMasks masks(config_.masked_blocks(), dense_.get(), images, pass.threads);
   DeepStack deepstack(layers_.deepstack, config_.deepstack(), images, input.num_prefix, pass);
+  EarlyMerger early(layers_.merger ? &*layers_.merger : nullptr,
+                    config_.merger ? config_.merger->after_block : std::nullopt, images, input.num_prefix,
+                    pass);
   Observer observer({OutputWriter(images.outputs).tensors(), images.first, images.count(), images.places()},
                     layers_.encoder.blocks(), pass);
   RowsBetween rows(images.position, pass.threads);
   Progress progress(pass.watch, config_.encoder.depth);
-  BlockHook* const hooks[] = {&masks, &deepstack, &observer, &rows, &progress};
+  BlockHook* const hooks[] = {&masks, &deepstack, &early, &observer, &rows, &progress};
 
   layers_.patch_embed.forward(images.pixels, images.position, embedded, pass);
   observer.keep_embedded(embedded);
@@ -112,7 +116,9 @@ void VisionTransformer::run_heads(TensorView<float> tokens, const ImagePass& ima
                         .logits = images.part_of(Output::logits)},
                        pass);
   const Request& request = images.request;
-  if (layers_.merger && (request.has(Output::merged) || (has_cells && request.has(Output::tokens))))
+  const bool is_early = config_.merger && config_.merger->after_block;
+  if (layers_.merger && !is_early &&
+      (request.has(Output::merged) || (has_cells && request.has(Output::tokens))))
     layers_.merger->forward(
         tokens, images.tokens(config_.num_prefix_tokens()),
         {.merged = images.part_of(Output::merged), .stage = part_if(has_cells, Output::tokens)}, pass);

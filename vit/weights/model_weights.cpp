@@ -148,6 +148,7 @@ Part part_of(MergerPlace place) {
     case MergerPlace::projection: return Part::merger_projection_weight;
     case MergerPlace::out_norm: return Part::merger_out_norm_gamma;
     case MergerPlace::middle_gelu:
+    case MergerPlace::middle_softmax:
     case MergerPlace::projection_norm: break;  // without tensors
   }
   return Part::merger_norm_gamma;
@@ -172,6 +173,7 @@ struct StepVisit {
     walk.tensor(next(first), Shape{width}, weights.scale);
   }
   void operator()(const MergerGelu&) const {}
+  void operator()(const MergerSoftmax&) const {}
   void operator()(const MergerLinear& linear) const {
     walk.linear(first, linear.dim, width, weights.fc1, linear.bias);
   }

@@ -70,7 +70,8 @@ JsonValue to_json(const Tokenizer& tokenizer) {
 std::optional<TextDescription> find_text_facts(const CommonOptions& options) {
   if (options.is_architecture_alone()) return std::nullopt;
   const TextOptions text = text_options(options);
-  return Checkpoint(model_path(options), {.architecture = text.architecture}).describe_text(text);
+  const ModelOptions opened{.architecture = text.architecture, .prefix = options.model_options.prefix};
+  return Checkpoint(model_path(options), opened).describe_text(text);
 }
 
 JsonValue to_json(const TextDescription& text) {

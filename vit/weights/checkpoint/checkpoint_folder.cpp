@@ -176,7 +176,19 @@ std::optional<Json> CheckpointFolder::config_of(const ModelConfig*) const {
     return options_.architecture.empty() ? json("open_clip_config.json") : std::nullopt;
   // a bare file next to its config is as good as the folder, unless the caller gives the architecture
   if (!is_folder_ && !options_.architecture.empty()) return std::nullopt;
-  return own_config();
+  return encoder_config();
+}
+
+/// Of models that transformers composes of any two, the configuration of the image encoder.
+std::optional<Json> CheckpointFolder::encoder_config() const {
+  const std::optional<Json>& whole = own_config();
+  const std::string type = whole ? whole->find_string("model_type").value_or("") : "";
+  const char* const key = type == "vision-encoder-decoder"     ? "encoder"
+                          : type == "vision-text-dual-encoder" ? "vision_config"
+                                                               : nullptr;
+  if (key == nullptr) return whole;
+  const auto nested = whole->find(key);
+  return nested && nested->is_object() ? nested : whole;
 }
 
 /// Mistral's own files are consolidated.safetensors and params.json, whatever lies next to them.
@@ -253,9 +265,12 @@ bool CheckpointFolder::is_whole_model_of_language() const {
 const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
   if (tensors_) return tensors_;
   // The names of a whole model are its family's: tensors next to the tower belong to it.
-  FoundModel found = is_whole_model_of_language() ? FoundModel{.tensors = open_files(), .place = {}}
-                                                  : find_model(open_files(), options_.prefix,
-                                                               layout_ ? layout_names(*layout_) : OwnNames());
+  const bool has_own_type = !layout_ && options_.architecture.empty();
+  FoundModel found =
+      is_whole_model_of_language()
+          ? FoundModel{.tensors = open_files(), .place = {}}
+          : find_model(open_files(), options_.prefix, layout_ ? layout_names(*layout_) : OwnNames(),
+                       has_own_type ? unknown_model_type(encoder_config()) : std::string());
   if (found.place) root_ = found.place->root;
   in_training_file_ = !found.container.empty();
   found_ = place_notes(found);

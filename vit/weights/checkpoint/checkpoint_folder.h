@@ -69,6 +69,7 @@ class CheckpointFolder {
   /// The file of that name as JSON, nothing if it does not exist.
   const std::optional<Json>& json(const char* name) const;
   const std::optional<Json>& own_config() const;
+  std::optional<Json> encoder_config() const;
   std::optional<Json> config_of(const ModelConfig*) const;
   std::optional<Json> config_of(const TextConfig*) const;
   std::optional<ParsedModel> parse(SourceFiles& files, const ModelConfig*) const;

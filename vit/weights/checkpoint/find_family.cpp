@@ -77,8 +77,8 @@ std::string all_anchors() {
 
 /// For a config.json of transformers with this model_type.
 [[noreturn]] void refuse_model_type(const SourceFiles& files, std::string_view type) {
-  for (const std::string_view known : {"clipseg", "zoedepth", "depth_pro", "prompt_depth_anything",
-                                       "vitmatte", "mask2former", "segformer"}) {
+  for (const std::string_view known :
+       {"zoedepth", "depth_pro", "prompt_depth_anything", "vitmatte", "mask2former", "segformer"}) {
     VIT_CHECK(type != known, kWhere, files.weights_name, ": ", type,
               ": the head of this model is not implemented; of dense heads those of depth_anything, dpt, "
               "tipsv2_dpt, chmv2, eomt, owlv2, owlvit, yolos, vitpose, Depth Anything 3 and DINOv2's own "
@@ -191,6 +191,8 @@ std::string telling_name(const std::filesystem::path& file) {
 [[noreturn]] void refuse_architecture(const Family& family, const SourceFiles& files,
                                       const std::string& name) {
   const Where where{"load_checkpoint", ErrorKind::argument};
+  if (const std::string type = unknown_model_type(files.config); name.empty() && !type.empty())
+    refuse_model_type(files, type);
   const std::string fitting = fitting_text(family, files);
   if (!name.empty()) {
     fail(where, files.weights_name, ": unknown architecture ", in_quotes(name), near_architectures(name, 3),
@@ -216,6 +218,20 @@ const Family& find_family(SourceFiles& files) {
 }
 
 }  // namespace
+
+std::string unknown_model_type(const std::optional<Json>& config) {
+  if (!config || config->find("architecture")) return "";
+  const std::string type = config->find_string("model_type").value_or("");
+  if (type.empty()) return "";
+  const TensorFile none({.path = config->file()});
+  const ModelOptions options;
+  const SourceFiles files{
+      .tensors = none, .options = options, .config = config, .weights_name = "", .has_weights = false};
+  const bool is_known = std::ranges::any_of(families(), [&](const Family* family) {
+    return std::string_view(family->name).starts_with("hf_") && family->match(files);
+  });
+  return is_known ? "" : type;
+}
 
 ParsedModel parse_by_family(SourceFiles& files) {
   const Family& family = find_family(files);

@@ -184,10 +184,14 @@ const Candidate* preferred(const std::vector<const Candidate*>& candidates) {
   return nullptr;
 }
 
-const Candidate& choose(const TensorFile& file, const std::vector<Candidate>& candidates) {
+const Candidate& choose(const TensorFile& file, const std::vector<Candidate>& candidates,
+                        std::string_view unknown_type) {
   std::vector<const Candidate*> all;
   for (const Candidate& candidate : candidates) all.push_back(&candidate);
   if (const Candidate* const found = preferred(all)) return *found;
+  VIT_CHECK(unknown_type.empty(), kWhere.with(ErrorKind::unsupported), file.path().string(),
+            ": its config.json is from transformers, with the model_type ", in_quotes(unknown_type),
+            ", which no supported family of Vision Transformers has");
   fail(kWhere, file.path().string(), ": holds ", candidates.size(), " models: ", listed_prefixes(candidates),
        "; select one with ModelOptions::prefix");
 }
@@ -284,7 +288,8 @@ TensorFile without_wrappers(TensorFile file) {
   return TensorFile(std::move(contents));
 }
 
-FoundModel find_model(const TensorFile& file, std::string_view wanted, const OwnNames& own) {
+FoundModel find_model(const TensorFile& file, std::string_view wanted, const OwnNames& own,
+                      std::string_view unknown_type) {
   const std::vector<Candidate> candidates = find_candidates(file, own.patch);
   if (candidates.empty()) {
     if (!wanted.empty()) choose_by_name(file, candidates, wanted);  // throws
@@ -295,7 +300,7 @@ FoundModel find_model(const TensorFile& file, std::string_view wanted, const Own
             .passed_by = members_beside(file, container)};
   }
   const Candidate& chosen =
-      wanted.empty() ? choose(file, candidates) : choose_by_name(file, candidates, wanted);
+      wanted.empty() ? choose(file, candidates, unknown_type) : choose_by_name(file, candidates, wanted);
   const std::string container = container_of(file, chosen.prefix);
   const std::string prefix = chosen.prefix.substr(container.empty() ? 0 : container.size() + 1);
   const std::size_t inner = std::min(inner_prefix(chosen).size(), prefix.size());

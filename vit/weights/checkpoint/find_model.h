@@ -40,7 +40,9 @@ struct OwnNames {
 
 /// The only model of the file, or the one selected by `wanted`. Of several the averaged one (ema, swa), else
 /// the teacher; copies used only in training (momentum) are ignored. Throws Error (argument) that lists the
-/// models if none of them is preferred, or if `wanted` selects none.
-FoundModel find_model(const TensorFile& file, std::string_view wanted, const OwnNames& own = {});
+/// models if none of them is preferred, or if `wanted` selects none; Error (unsupported) if there are several
+/// and config.json's model_type is `unknown_type`, which no family reads.
+FoundModel find_model(const TensorFile& file, std::string_view wanted, const OwnNames& own = {},
+                      std::string_view unknown_type = {});
 
 }  // namespace vit::internal

@@ -23,11 +23,12 @@ void refuse_unknown_steps(const Json& file, const ProcessorClass& processor) {
   const bool pads = (own != nullptr && own->pads) || has_token_sizes(processor.name);
   for (const char* const key :
        {"do_pad", "use_square_size", "do_thumbnail", "do_align_long_axis", "do_flip_channel_order",
-        "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border"}) {
+        "do_crop_margin", "do_image_splitting", "do_color_quantize", "do_trim_border", "do_pan_and_scan",
+        "crop_to_patches"}) {
     const auto value = file.find(key);
     if (pads && key == std::string_view("do_pad")) continue;
-    VIT_CHECK(!value || (value->is_bool() && !value->as_bool()), kWhere.with(ErrorKind::unsupported),
-              value->where(), ": this step is not implemented");
+    VIT_CHECK(!value || value->is_null() || (value->is_bool() && !value->as_bool()),
+              kWhere.with(ErrorKind::unsupported), value->where(), ": this step is not implemented");
   }
   for (const char* const key :
        {"crop_pct", "size_divisor", "size_divisibility", "rescale_offset", "max_num_patches"}) {

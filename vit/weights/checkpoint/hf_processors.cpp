@@ -24,6 +24,12 @@ constexpr ProcessorClass kClasses[] = {
     {kNaFlex, ResizeFilter::bilinear, 256, true, false, 0, kHalf, kHalf},  // 256 patches
     {"Tipsv2", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
     {"CLIP", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
+    {"ChineseCLIP", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
+    {"Llava", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
+    {"Blip", ResizeFilter::bicubic, 384, true, true, 0, kClipMean, kClipStd},
+    {"Flava", ResizeFilter::bicubic, 224, true, true, 224, kClipMean, kClipStd},
+    {"Gemma3", ResizeFilter::bilinear, 224, true, true, 0, kHalf, kHalf},
+    {"GotOcr2", ResizeFilter::bicubic, 384, true, true, 0, kClipMean, kClipStd},
     {"DPT", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {"CHMv2", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {"Tipsv2Dpt", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
@@ -76,6 +82,23 @@ constexpr ModelType kModelTypes[] = {
     {"clip_vision_model", "CLIP"},
     {"metaclip_2", "CLIP"},
     {"metaclip_2_vision_model", "CLIP"},
+    {"altclip", "CLIP"},
+    {"chinese_clip", "ChineseCLIP"},
+    {"aimv2", "CLIP"},
+    {"git", "CLIP"},
+    {"kosmos-2", "CLIP"},
+    {"llava", "Llava"},
+    {"blip", "Blip"},
+    {"blip-2", "Blip"},
+    {"instructblip", "Blip"},
+    {"flava", "Flava"},
+    {"paligemma", "Siglip"},
+    {"colpali", "Siglip"},
+    {"gemma3", "Gemma3"},
+    {"shieldgemma2", "Gemma3"},
+    {"internvl", "GotOcr2"},
+    {"qianfan_ocr", "GotOcr2"},
+    {"aya_vision", "GotOcr2"},
     {"dpt", "DPT"},
     {"depth_anything", "DPT"},
     {"chmv2", "CHMv2"},
@@ -188,10 +211,9 @@ const ProcessorClass& find_processor(const Json& file, const std::string& model_
   }
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
-       "DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, Sam3, Sapiens2, Llama4, VJEPA2Video, Qwen2VL, "
-       "Qwen2VLVideo, "
-       "Qwen3VLVideo, Glm4vVideo, Glm4v, PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, "
-       "Kimi_K25, KimiVL and Gemma4 are");
+       "ChineseCLIP, Llava, Blip, Flava, Gemma3, GotOcr2, DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, "
+       "Sam3, Sapiens2, Llama4, VJEPA2Video, Qwen2VL, Qwen2VLVideo, Qwen3VLVideo, Glm4vVideo, Glm4v, "
+       "PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, Kimi_K25, KimiVL and Gemma4 are");
 }
 
 }  // namespace vit::internal

@@ -166,7 +166,8 @@ void add_inputs(std::span<const float> in, std::size_t columns, std::span<float>
 
 /// Whether the numbers are sums of those in the file.
 bool sums_numbers(Form form) {
-  return form == Form::frames || form == Form::first_added || form == Form::inputs_added;
+  return form == Form::frames || form == Form::first_added || form == Form::inputs_added ||
+         form == Form::one_added;
 }
 
 bool moves_numbers(Form form) {
@@ -254,6 +255,7 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
       load_moved(piece, count, bias ? 1 : shape.last(), sizes, target);
     } else {
       convert(taken(piece, sizes), std::span(target, count));
+      for (std::size_t i = 0; piece.row.form == Form::one_added && i < count; ++i) target[i] += 1.0f;
     }
     if (piece.mask != nullptr) apply_mask(*piece.mask, {target, count});
     target += count;

@@ -4,20 +4,18 @@ namespace vit::internal {
 
 std::span<const Family* const> families() {
   static constexpr const Family* kAll[] = {
-      &kHfQwenVlFamily,    &kHfPaddleOcrVlFamily, &kHfKimiFamily,
-      &kHfPixtralFamily,   &kHfGlm4vFamily,       &kHfGemma4Family,
-      &kHfLlama4Family,    &kHfVjepa2Family,      &kHfErnieVlFamily,
-      &kHfSapiens2Family,  &kHfSam3Family,        &kHfRiceFamily,
-      &kTimmTowerFamily,   &kCroCoFamily,         &kHfDepthAnythingFamily,
-      &kHfDptFamily,       &kHfEomtFamily,        &kHfChmv2Family,
-      &kHfTipsv2DptFamily, &kHfOwlFamily,         &kHfYolosFamily,
-      &kHfVitPoseFamily,   &kDepthAnythingFamily, &kDepthAnything3Family,
-      &kHfVitFamily,       &kHfDinov2Family,      &kHfDinov3Family,
-      &kHfClipFamily,      &kHfTipsv2Family,      &kHfRadioFamily,
-      &kHfPixioFamily,     &kOpenClipFamily,      &kMetaDinov3Family,
-      &kMetaDinov2Family,  &kBaaiFamily,          &kNaverFamily,
-      &kOpenAiOwnFamily,   &kOpenAiFamily,        &kTorchvisionFamily,
-      &kGoogleFamily,      &kTimmFamily};
+      &kHfQwenVlFamily,       &kHfPaddleOcrVlFamily, &kHfKimiFamily,     &kHfPixtralFamily,
+      &kHfGlm4vFamily,        &kHfGemma4Family,      &kHfLlama4Family,   &kHfVjepa2Family,
+      &kHfErnieVlFamily,      &kHfSapiens2Family,    &kHfSam3Family,     &kHfRiceFamily,
+      &kHfLlavaFamily,        &kHfInternVlFamily,    &kHfAimv2Family,    &kHfBlipFamily,
+      &kHfRenamedFamily,      &kTimmTowerFamily,     &kCroCoFamily,      &kHfDepthAnythingFamily,
+      &kHfDptFamily,          &kHfEomtFamily,        &kHfChmv2Family,    &kHfTipsv2DptFamily,
+      &kHfOwlFamily,          &kHfYolosFamily,       &kHfVitPoseFamily,  &kDepthAnythingFamily,
+      &kDepthAnything3Family, &kHfVitFamily,         &kHfDinov2Family,   &kHfDinov3Family,
+      &kHfClipFamily,         &kHfTipsv2Family,      &kHfRadioFamily,    &kHfPixioFamily,
+      &kOpenClipFamily,       &kMetaDinov3Family,    &kMetaDinov2Family, &kBaaiFamily,
+      &kNaverFamily,          &kOpenAiOwnFamily,     &kOpenAiFamily,     &kTorchvisionFamily,
+      &kGoogleFamily,         &kTimmFamily};
   return kAll;
 }
 

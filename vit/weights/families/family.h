@@ -93,6 +93,11 @@ extern const Family kHfErnieVlFamily;      // families/hf_ernie_vl.cpp
 extern const Family kHfSapiens2Family;     // families/hf_sapiens2.cpp
 extern const Family kHfSam3Family;         // families/hf_sam3.cpp
 extern const Family kHfRiceFamily;         // families/hf_rice.cpp
+extern const Family kHfLlavaFamily;        // families/hf_llava.cpp
+extern const Family kHfInternVlFamily;     // families/hf_internvl.cpp
+extern const Family kHfAimv2Family;        // families/hf_aimv2.cpp
+extern const Family kHfBlipFamily;         // families/hf_blip.cpp
+extern const Family kHfRenamedFamily;      // families/hf_renamed.cpp
 extern const Family kTimmTowerFamily;      // families/timm_towers.cpp
 extern const Family kCroCoFamily;          // families/naver_croco.cpp
 

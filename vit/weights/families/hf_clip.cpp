@@ -1,11 +1,15 @@
-// The image towers of Hugging Face's CLIP, MetaCLIP 2, MLCD, SigLIP and SigLIP 2 NaFlex, bare or inside the
-// whole model, and their classifiers. CLIP and MetaCLIP 2, which differ only in their text towers, normalize
-// the class token and project it, SigLIP pools by attention; NaFlex cuts patches itself and resamples its
-// table for each image. Source: transformers, models/clip, metaclip_2, siglip and siglip2.
+// The image towers of Hugging Face's CLIP, MetaCLIP 2, MLCD, SigLIP and SigLIP 2 NaFlex, and those that other
+// models have of these by other names, bare or inside the whole model, and their classifiers. CLIP and those
+// that differ only in their text towers normalize the class token and project it, SigLIP pools by attention;
+// NaFlex cuts patches itself and resamples its table for each image. Source: transformers, models/clip,
+// metaclip_2, mlcd, altclip, chinese_clip, clipseg, git, kosmos2, siglip, siglip2, idefics2, idefics3,
+// smolvlm, phi4_multimodal and janus.
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "vit/base/check.h"
-#include "vit/weights/families/hf_config.h"
+#include "vit/weights/families/hf_clip.h"
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
@@ -13,7 +17,7 @@ namespace hf_clip {
 namespace {
 
 constexpr Where kWhere{"hf_clip", ErrorKind::mismatch};
-constexpr std::string_view kPrefixes[] = {"vision_model.", ""};
+constexpr std::string_view kPrefixes[] = {"vision_model.", "model.", ""};
 
 constexpr Row kRows[] = {
     {Part::patch_weight, "embeddings.patch_embedding.weight", Form::convolution},
@@ -47,6 +51,11 @@ constexpr Row kRows[] = {
 };
 static_assert(is_complete(kRows));
 
+constexpr Row kOwl[] = {{Part::norm_pre_gamma, "pre_layernorm.*"}};
+static_assert(is_sound(kOwl));
+constexpr Row kJanus[] = {{Part::proj_weight, "encoder.layers.{}.self_attn.projection_layer.*"}};
+static_assert(is_sound(kJanus));
+
 /// NaFlex takes patches that are cut already, pixel by pixel.
 constexpr Row kNaFlexPatch[] = {{Part::patch_weight, "embeddings.patch_embedding.weight", Form::pixels}};
 static_assert(is_sound(kNaFlexPatch));
@@ -58,24 +67,66 @@ constexpr Ignored kIgnored[] = {
     {"logit_scale", "compares images with texts"},
     {"logit_bias", "compares images with texts"},
 };
+constexpr Ignored kDecoder[] = {{"decoder.*", "decoder of masks, which is not implemented", Place::outside}};
+constexpr Ignored kUnpooled[] = {{"post_layernorm.*", "of a vector that the language model does not read"},
+                                 {"head.*", "of a vector that the language model does not read"}};
 constexpr Ignored kUnreadNorm[] = {{"post_layernorm.*", "the classifier reads tokens before it"}};
 constexpr Ignored kUnreadPool[] = {{"head.*", "the classifier reads the mean of the tokens"}};
 
-bool is_whole_clip(const std::string& type) {
-  return type == "clip" || type == "metaclip_2";
+constexpr HfDefaults kClip{.patch_size = 32, .norm_eps = 1e-5, .activation = Activation::quick_gelu};
+constexpr HfDefaults kSiglip{.norm_eps = 1e-6, .activation = Activation::gelu_tanh};
+
+constexpr HfDefaults with_sizes(HfDefaults of, std::size_t hidden, std::size_t layers, std::size_t heads,
+                                std::size_t intermediate, std::size_t patch, std::size_t image = 224) {
+  of.hidden_size = hidden, of.num_layers = layers, of.num_heads = heads;
+  of.intermediate_size = intermediate, of.patch_size = patch, of.image_size = image;
+  return of;
 }
-bool is_mlcd(const std::string& type) {
-  return type == "mlcd_vision_model" || type == "mlcd";
+
+constexpr HfDefaults kMlcd =
+    with_sizes({.norm_eps = 1e-5}, 1664, 48, 16, 8192, 14, 336);  // its activation is gelu
+constexpr HfDefaults kIdefics3 = with_sizes(kSiglip, 1152, 12, 16, 3072, 32);
+constexpr HfDefaults kNaFlex{
+    .norm_eps = 1e-6, .activation = Activation::gelu_tanh, .own_override = kMaxPatchesOverride};
+
+constexpr ClipType kTypes[] = {
+    {"clip", ClipKind::clip, kClip},
+    {"clip_vision_model", ClipKind::clip, kClip},
+    {"metaclip_2", ClipKind::clip, kClip},
+    {"metaclip_2_vision_model", ClipKind::clip, kClip},
+    {"altclip", ClipKind::clip, kClip},
+    {"altclip_vision_model", ClipKind::clip, kClip},
+    {"chinese_clip", ClipKind::clip, kClip},
+    {"chinese_clip_vision_model", ClipKind::clip, kClip},
+    {"clipseg", ClipKind::clip, kClip},
+    {"clipseg_vision_model", ClipKind::clip, kClip},
+    {"git_vision_model", ClipKind::git, with_sizes(kClip, 768, 12, 12, 3072, 16)},
+    {"kosmos_2_vision_model", ClipKind::clip, with_sizes(kClip, 1024, 24, 16, 4096, 14)},
+    {"owlvit", ClipKind::owl, with_sizes(kClip, 768, 12, 12, 3072, 32, 768)},
+    {"owlvit_vision_model", ClipKind::owl, with_sizes(kClip, 768, 12, 12, 3072, 32, 768)},
+    {"owlv2", ClipKind::owl, with_sizes(kClip, 768, 12, 12, 3072, 16, 768)},
+    {"owlv2_vision_model", ClipKind::owl, with_sizes(kClip, 768, 12, 12, 3072, 16, 768)},
+    {"mlcd", ClipKind::mlcd, kMlcd},
+    {"mlcd_vision_model", ClipKind::mlcd, kMlcd},
+    {"siglip", ClipKind::siglip, kSiglip},
+    {"siglip_vision_model", ClipKind::siglip, kSiglip},
+    {"siglip2", ClipKind::naflex, kNaFlex},
+    {"siglip2_vision_model", ClipKind::naflex, kNaFlex},
+    {"cosmos3_edge_vision", ClipKind::naflex, with_sizes(kNaFlex, 1152, 27, 16, 4304, 16)},
+    {"idefics2_vision", ClipKind::bucketed, with_sizes(kSiglip, 768, 12, 12, 3072, 32)},
+    {"idefics3_vision", ClipKind::bucketed, kIdefics3},
+    {"smolvlm_vision", ClipKind::bucketed, kIdefics3},
+    {"phi4_multimodal_vision", ClipKind::bucketed, with_sizes(kSiglip, 1152, 27, 16, 4304, 14, 448)},
+    {"janus_vision_model", ClipKind::janus, with_sizes({.norm_eps = 1e-6}, 1024, 24, 16, 4096, 16, 384)},
+};
+
+bool has_class_token(ClipKind kind) {
+  return kind == ClipKind::clip || kind == ClipKind::git || kind == ClipKind::owl || kind == ClipKind::mlcd;
 }
-bool is_clip(const std::string& type) {
-  return is_whole_clip(type) || is_mlcd(type) || type == "clip_vision_model" ||
-         type == "metaclip_2_vision_model";
-}
-bool is_naflex(const std::string& type) {
-  return type == "siglip2" || type == "siglip2_vision_model";
-}
-bool is_siglip(const std::string& type) {
-  return type == "siglip" || type == "siglip_vision_model" || is_naflex(type);
+/// Models of an image tower and a text tower, into whose space the image is projected.
+bool is_pair(const std::string& type) {
+  return type == "clip" || type == "metaclip_2" || type == "altclip" || type == "chinese_clip" ||
+         type == "owlvit" || type == "owlv2" || type == "clipseg";
 }
 
 /// The image tower's part of config.json.
@@ -100,37 +151,21 @@ void set_mlcd(const Json& json, ModelConfig& c) {
   c.position.class_angles = true;
 }
 
-ModelConfig read_clip(const SourceFiles& files) {
-  const Json& json = *files.config;
-  const bool mlcd = is_mlcd(hf_model_type(files));
-  HfDefaults defaults{.patch_size = 32, .norm_eps = 1e-5, .activation = Activation::quick_gelu};
-  if (mlcd) {
-    defaults = {.hidden_size = 1664,
-                .num_layers = 48,
-                .num_heads = 16,
-                .intermediate_size = 8192,
-                .patch_size = 14,
-                .image_size = 336,
-                .norm_eps = 1e-5};
-  }
-  ModelConfig c = read_hf_sizes(files, vision_config(json), defaults);
+void set_class_token(const Json& json, ClipKind kind, ModelConfig& c) {
   c.family = "clip";
   c.patch.bias = false;
   c.encoder.norm_pre = true;
-  c.encoder.token_norm = false;  // last_hidden_state is not normalized, pooler_output is
-  c.head.pooled_norm = true;
-  if (mlcd) {
-    set_mlcd(vision_config(json), c);
+  c.encoder.token_norm = kind == ClipKind::git;  // else last_hidden_state is not normalized, pooler_output is
+  if (kind == ClipKind::git) {
+    c.head.pooling = Pooling::none;
+  } else {
+    c.head.pooled_norm = true;
+  }
+  if (kind == ClipKind::mlcd) {
+    set_mlcd(json, c);
   } else {
     add_hf_table(c, 1);
   }
-  read_classifier(files, c);
-  if (c.head.num_classes != 0) {
-    c.head.pooled_norm = false;
-  } else if (is_whole_clip(hf_model_type(files)) || hf_class_contains(json, "WithProjection")) {
-    c.head.projection = {.dim = json.find_size("projection_dim").value_or(512)};
-  }
-  return c;
 }
 
 /// The native image is the one that has the table's own grid.
@@ -144,39 +179,61 @@ void set_naflex_table(const Json& json, ModelConfig& c) {
   c.position.reuse = TableReuse::equal_grid;
 }
 
-ModelConfig read_siglip(const SourceFiles& files) {
-  const Json json = vision_config(*files.config);
-  const bool naflex = is_naflex(hf_model_type(files));
-  ModelConfig c = read_hf_sizes(files, json,
-                                {.norm_eps = 1e-6,
-                                 .activation = Activation::gelu_tanh,
-                                 .own_override = naflex ? kMaxPatchesOverride : ""});
+void set_janus(const Json& json, ModelConfig& c) {
+  VIT_CHECK(!json.find_bool("use_qk_norm").value_or(false), kWhere.with(ErrorKind::unsupported), json.where(),
+            ".use_qk_norm is not implemented");
+  const double hidden = static_cast<double>(c.embed_dim) * json.find_double("mlp_ratio").value_or(4.0);
+  VIT_CHECK(hidden >= 1 && hidden <= 1e6, kWhere.with(ErrorKind::format), json.where(),
+            ".mlp_ratio gives a hidden width of ", hidden);
+  c.mlp.dim = static_cast<std::size_t>(hidden);
+  c.attention.qkv_bias = json.find_bool("attention_bias").value_or(true);
+  c.head.pooling = Pooling::first_token;
+  c.head.pooled_norm = true;
+}
+
+void set_siglip(const Json& json, const ClipType& type, ModelConfig& c) {
+  const ClipKind kind = type.kind;
   c.family = "siglip";
   c.tokens.class_token = false;
-  if (naflex) {
+  if (kind == ClipKind::naflex) {
     set_naflex_table(json, c);
   } else {
-    add_hf_table(c, 0);
+    add_hf_table(c, 0, kind == ClipKind::bucketed ? TableResampling::bucketed : TableResampling::bicubic);
+    if (kind == ClipKind::bucketed) c.position.reuse = TableReuse::equal_grid;
   }
-  c.head.pooling = json.find_bool("vision_use_head").value_or(true) ? Pooling::attention : Pooling::none;
+  if (kind == ClipKind::janus) return set_janus(json, c);
+  const bool has_head = json.find_bool("vision_use_head")
+                            .value_or(type.type.starts_with("siglip") || type.type.starts_with("phi4"));
+  c.head.pooling = has_head ? Pooling::attention : Pooling::none;
   c.head.attention_pool = {
       .num_heads = c.attention.num_heads, .mlp_dim = c.mlp.dim, .activation = c.mlp.activation};
+}
+
+ModelConfig read_config(const SourceFiles& files, const ClipType& type) {
+  const Json json = vision_config(*files.config);
+  ModelConfig c = read_clip_tower(files, json, type);
   read_classifier(files, c);
+  if (c.head.num_classes != 0) {
+    c.head.pooled_norm = false;
+  } else if (is_pair(hf_model_type(files)) || hf_class_contains(*files.config, "WithProjection")) {
+    const bool is_altclip = hf_model_type(files) == "altclip";
+    if (type.kind == ClipKind::clip || type.kind == ClipKind::owl)
+      c.head.projection = {.dim = files.config->find_size("projection_dim").value_or(is_altclip ? 768 : 512)};
+  }
   return c;
 }
 
 ParsedModel read(const SourceFiles& files) {
-  const bool clip = is_clip(hf_model_type(files));
-  ParsedModel out{.config = clip ? read_clip(files) : read_siglip(files),
-                  .layout = {kRows},
+  const ClipType& type = *find_clip_type(hf_model_type(files));
+  ParsedModel out{.config = read_config(files, type),
+                  .layout = clip_layout(type.kind),
                   .ignored = {kIgnored, kTextTower}};
-  if (is_naflex(hf_model_type(files))) {
-    out.layout.add(kNaFlexPatch);
+  if (hf_model_type(files) == "clipseg") out.ignored.push_back(kDecoder);
+  if (type.kind == ClipKind::naflex)
     out.notes.push_back(
         "every image keeps its aspect ratio and has its own grid of patches; nothing is padded");
-  }
   if (out.config.head.num_classes != 0) {
-    if (clip) {
+    if (has_class_token(type.kind)) {
       out.ignored.push_back(kUnreadNorm);
     } else {
       out.ignored.push_back(kUnreadPool);
@@ -186,8 +243,7 @@ ParsedModel read(const SourceFiles& files) {
 }
 
 std::optional<Match> match(const SourceFiles& files) {
-  const std::string type = hf_model_type(files);
-  if (!is_clip(type) && !is_siglip(type)) return std::nullopt;
+  if (find_clip_type(hf_model_type(files)) == nullptr) return std::nullopt;
   const auto found = match_anchor(files, "embeddings.patch_embedding.weight", kPrefixes);
   VIT_CHECK(found, kWhere, files.weights_name,
             ": no tensor embeddings.patch_embedding.weight, with or without the prefix vision_model.");
@@ -196,6 +252,32 @@ std::optional<Match> match(const SourceFiles& files) {
 
 }  // namespace
 }  // namespace hf_clip
+
+constinit const std::span<const Ignored> kClipIgnored = hf_clip::kIgnored;
+constinit const std::span<const Ignored> kClipUnpooled = hf_clip::kUnpooled;
+
+const ClipType* find_clip_type(std::string_view model_type) {
+  const auto found = std::ranges::find(hf_clip::kTypes, model_type, &ClipType::type);
+  return found == std::end(hf_clip::kTypes) ? nullptr : found;
+}
+
+ModelConfig read_clip_tower(const SourceFiles& files, const Json& json, const ClipType& type) {
+  ModelConfig c = read_hf_sizes(files, json, type.defaults);
+  if (hf_clip::has_class_token(type.kind)) {
+    hf_clip::set_class_token(json, type.kind, c);
+  } else {
+    hf_clip::set_siglip(json, type, c);
+  }
+  return c;
+}
+
+Layout clip_layout(ClipKind kind) {
+  Layout layout{hf_clip::kRows};
+  if (kind == ClipKind::naflex) layout.add(hf_clip::kNaFlexPatch);
+  if (kind == ClipKind::owl) layout.add(hf_clip::kOwl);
+  if (kind == ClipKind::janus) layout.add(hf_clip::kJanus);
+  return layout;
+}
 
 constinit const Family kHfClipFamily{.name = "hf_clip",
                                      .anchor = "embeddings.patch_embedding.weight",

@@ -134,6 +134,10 @@ std::optional<Match> match(const SourceFiles& files) {
   if (hf_model_type(files) != "dpt") return std::nullopt;
   if (!has_own_vit(*files.config)) return match_backbone(files);
   const auto found = match_anchor(files, "embeddings.patch_embeddings.projection.weight", kOwnPrefixes);
+  VIT_CHECK(found || files.tensors.find("embeddings.patch_embeddings.projection.weight") == nullptr,
+            kWhere.with(ErrorKind::unsupported), files.weights_name,
+            ": a DPTModel, the backbone without a head, is not implemented; DPTForDepthEstimation and "
+            "DPTForSemanticSegmentation are");
   VIT_CHECK(found, kWhere.with(ErrorKind::mismatch), files.weights_name,
             ": no tensor dpt.embeddings.patch_embeddings.projection.weight");
   return found;

@@ -32,6 +32,7 @@ constexpr Row kRows[] = {
     {Part::deepstack_norm_gamma, "merger_list.{}.ln_q.*"},  // Qwen3-Omni
     {Part::deepstack_fc1_weight, "merger_list.{}.mlp.0.*"},
     {Part::deepstack_fc2_weight, "merger_list.{}.mlp.2.*"},
+    at(Place::outside, {Part::merger_projection_weight, "vision_projector.*"}),  // HyperCLOVA X
 };
 constexpr Row kGatedMlp[] = {
     // Qwen2.5-VL
@@ -65,8 +66,9 @@ enum class Generation { qwen2, qwen2_5, qwen3 };
 /// The generation of a model_type, of a whole model or of a tower; nothing for others.
 std::optional<Generation> generation_of(const SourceFiles& files) {
   if (has_model_type(files, {"qwen2_vl", "qwen2_vl_vision"})) return Generation::qwen2;
-  if (has_model_type(files, {"qwen2_5_vl", "qwen2_5_vl_vision", "qwen2_5_omni", "qwen2_5_omni_thinker",
-                             "qwen2_5_omni_vision_encoder", "exaone4_5", "exaone4_5_vision"}))
+  if (has_model_type(
+          files, {"qwen2_5_vl", "qwen2_5_vl_vision", "qwen2_5_omni", "qwen2_5_omni_thinker",
+                  "qwen2_5_omni_vision_encoder", "exaone4_5", "exaone4_5_vision", "hyperclovax_vision_v2"}))
     return Generation::qwen2_5;
   if (has_model_type(files, {"qwen3_vl", "qwen3_vl_vision", "qwen3_vl_moe", "qwen3_vl_moe_vision", "qwen3_5",
                              "qwen3_5_vision", "qwen3_5_moe", "qwen3_5_moe_vision", "qwen4_exp",
@@ -123,6 +125,11 @@ ModelConfig read_qwen2_5(const SourceFiles& files, const Json& json) {
   c.patch.bias = false;
   c.mlp.kind = MlpKind::gated;
   set_merger(json, find_tower_size(json, {"out_hidden_size"}, 3584), c);
+  if (has_model_type(files, {"hyperclovax_vision_v2"}))
+    c.merger->add(MergerPlace::projection,
+                  MergerLinear{.dim = rows_of_tensor(files, "vision_projector.weight", Place::outside,
+                                                     text_width(files)),
+                               .bias = true});
   set_windows(json, c);
   return c;
 }

@@ -120,7 +120,10 @@ void read_owl(const SourceFiles& files, const Json& json, const std::string& typ
   c.pooling = TextPooling::largest_id;
   c.end_token = static_cast<std::int32_t>(json.find_integer("eos_token_id").value_or(49407));
   c.projection_dim = files.config->find_size("projection_dim", kCount).value_or(512);
-  if (type == "owlv2") {
+  if (files.tensors.find(files.root + "text_projection.weight") != nullptr) {  // saved without boxes
+    out.layout.add(kClipProjection);
+    out.layout.add(kLogitScale);
+  } else if (type == "owlv2") {
     out.layout.add(kOwlProjection);
   } else {
     out.layout.add(kOldOwlProjection);

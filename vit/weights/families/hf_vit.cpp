@@ -1,8 +1,8 @@
-// Hugging Face's ViT, DeiT, MAE, MSN and I-JEPA (model_type "vit", "deit", "vit_mae", "vit_msn", "ijepa"),
-// bare or with a classification head, distilled or not. A bare ViT or DeiT may end in a pooler. Of models
-// that were pretrained on masked images the decoder is left out, and the encoder sees every patch. I-JEPA has
-// no class token; the mean of its patches is the embedding. Blocks have the published names or those of
-// release 5's modules. Source: transformers, models/vit, deit, vit_mae, vit_msn, ijepa.
+// Hugging Face's ViT, DeiT, MAE, MSN, I-JEPA and FLAVA (model_type "vit", "deit", "vit_mae", "vit_msn",
+// "ijepa", "flava"), bare or with a classification head, distilled or not. A bare ViT or DeiT may end in a
+// pooler. Of models that were pretrained on masked images the decoder is left out, and the encoder sees every
+// patch. I-JEPA has no class token; the mean of its patches is the embedding. Blocks have the published names
+// or those of release 5's modules. Source: transformers, models/vit, deit, vit_mae, vit_msn, ijepa, flava.
 #include <algorithm>
 #include <iterator>
 
@@ -15,8 +15,10 @@ namespace hf_vit {
 namespace {
 
 constexpr Where kWhere{"hf_vit", ErrorKind::mismatch};
-constexpr std::string_view kTypes[] = {"vit", "deit", "vit_mae", "vit_msn", "ijepa"};
-constexpr std::string_view kPrefixes[] = {"", "vit.", "deit.", "ijepa."};
+constexpr std::string_view kTypes[] = {"vit",   "deit",  "vit_mae",          "vit_msn",
+                                       "ijepa", "flava", "flava_image_model"};
+constexpr std::string_view kPrefixes[] = {"",       "vit.",         "deit.",
+                                          "ijepa.", "image_model.", "flava.image_model."};
 
 constexpr Row kEnds[] = {
     {Part::norm_gamma, "layernorm.*"},
@@ -61,6 +63,8 @@ constexpr Ignored kIgnored[] = {
     {"pooler.dense.bias", "pooler of the pretraining task, which a classifier does not read"},
     {"embeddings.mask_token", "used in training only"},
 };
+/// The image tower is one of five models.
+constexpr Ignored kFlavaIgnored[] = {{"*", "of FLAVA's other models", Place::outside}};
 /// MAE's decoder is a transformer, that of ViTForMaskedImageModeling and its like in DeiT one convolution.
 constexpr Ignored kMaeDecoder[] = {{"decoder.*", "decoder of the pretraining task"},
                                    {"decoder.*", "decoder of the pretraining task", Place::outside}};
@@ -71,10 +75,14 @@ constexpr Ignored kConvolutionDecoder[] = {
     {"decoder.0.bias", "decoder of the pretraining task", Place::outside}};
 
 bool has_pooler(const SourceFiles& files, const ModelConfig& config) {
-  const bool is_possible = config.family == "vit" || config.family == "deit";
+  const bool is_possible = config.family == "vit" || config.family == "deit" || config.family == "flava";
   if (!is_possible || config.head.num_classes != 0) return false;
   if (files.find("pooler.dense.weight") == nullptr && files.find("pooler.dense.bias") == nullptr)
     return false;
+  const TensorEntry* const stored = files.find("pooler.dense.weight");
+  VIT_CHECK(stored == nullptr || stored->shape.empty() || stored->shape[0] == config.embed_dim,
+            kWhere.with(ErrorKind::unsupported), files.weights_name, ": a pooler of ", stored->shape[0],
+            " channels (pooler_output_size) for tokens of ", config.embed_dim, " is not implemented");
   const std::string activation = files.config->find_string("pooler_act").value_or("tanh");
   VIT_CHECK(activation == "tanh", kWhere.with(ErrorKind::unsupported), files.config->where(), ".pooler_act ",
             in_quotes(activation), " is unknown, expected \"tanh\"");
@@ -82,10 +90,11 @@ bool has_pooler(const SourceFiles& files, const ModelConfig& config) {
 }
 
 ModelConfig read_config(const SourceFiles& files) {
-  const Json& json = *files.config;
   const std::string type = hf_model_type(files);
+  const auto image_config = type == "flava" ? files.config->find("image_config") : std::nullopt;
+  const Json json = image_config && image_config->is_object() ? *image_config : *files.config;
   ModelConfig c = read_hf_sizes(files, json, {.norm_eps = type == "vit_msn" ? 1e-6 : 1e-12});
-  c.family = type;
+  c.family = type.starts_with("flava") ? "flava" : type;
   c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
   c.tokens.class_token = type != "ijepa";
   c.tokens.distillation_token = type == "deit";
@@ -113,6 +122,7 @@ ParsedModel read(const SourceFiles& files) {
   }
   if (out.config.head.input == HeadInput::class_and_distillation) out.layout.add(kTwoHeads);
   out.ignored.push_back(kIgnored);
+  if (out.config.family == "flava") out.ignored.push_back(kFlavaIgnored);
   if (out.config.family == "vit_mae") out.ignored.push_back(kMaeDecoder);
   if (out.config.family == "vit" || out.config.family == "deit") out.ignored.push_back(kConvolutionDecoder);
   return out;

@@ -98,6 +98,9 @@ ParsedModel read(const SourceFiles& files) {
 std::optional<Match> match(const SourceFiles& files) {
   if (hf_model_type(files) != "yolos") return std::nullopt;
   const auto found = match_anchor(files, kAnchor, kPrefixes);
+  VIT_CHECK(found || files.tensors.find(kAnchor) == nullptr, kWhere.with(ErrorKind::unsupported),
+            files.weights_name,
+            ": a YolosModel, the backbone without a head, is not implemented; YolosForObjectDetection is");
   VIT_CHECK(found, kWhere, files.weights_name, ": no tensor vit.", kAnchor);
   return found;
 }

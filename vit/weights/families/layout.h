@@ -43,6 +43,7 @@ enum class Form : std::uint8_t {
   patches_second,  // of position tables, one or several: class row, patches, rows of the other prefix tokens
   first_added,     // (1 + N, C) for (N, C): row 0 is added to all others
   inputs_added,    // (N, 2 C) for (N, C): both halves read the same input
+  one_added,       // of a gamma: 1 + what is stored (Gemma)
   sincos,          // not stored: rows of sines and cosines, position/tables.h
 };
 

@@ -132,7 +132,11 @@ const std::map<std::string, Setter>& setters() {
          a.swiglu = a.swiglu_split || class_name(v) == "SwiGLUPacked";
          if (!a.swiglu) expect_class(v, {"Mlp", "SwiGLU", "SwiGLUPacked"});
        }},
-      {"norm_layer", [](TimmArgs& a, const Json& v) { a.rms_norm = is_rms_norm(v); }},
+      {"norm_layer",
+       [](TimmArgs& a, const Json& v) {
+         a.rms_norm = is_rms_norm(v);
+         a.norm_eps = 1e-6;  // that of the named layer, whatever the architecture's own norm has
+       }},
       {"embed_norm_layer",
        [](TimmArgs& a, const Json& v) {
          if (is_rms_norm(v) != a.rms_norm) refuse(v, "the norm of the blocks, norm_layer");

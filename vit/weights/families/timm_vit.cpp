@@ -4,6 +4,7 @@
 #include "vit/weights/families/timm_vit.h"
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
@@ -114,11 +115,15 @@ ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) 
 }
 
 std::optional<Match> match(const SourceFiles& files) {
-  const Architecture* const known = find_known_architecture(architecture_name(files));
+  const std::string name = architecture_name(files);
+  const Architecture* const known = find_known_architecture(name);
   const bool naflex = known != nullptr && known->args.timm_class == TimmClass::naflex;
   const std::string_view anchor = naflex ? kNaFlexAnchor : "patch_embed.proj.weight";
   const auto found = match_anchor(files, anchor, kTimmPrefixes);
   const bool named = files.config && files.config->find("architecture");
+  VIT_CHECK(found || !named || known != nullptr, Where("timm_vit", ErrorKind::unsupported),
+            files.weights_name, ": config.json is one of timm's, and its architecture ", in_quotes(name),
+            " is none of the Vision Transformers that are implemented", near_architectures(name, 3));
   VIT_CHECK(found || !named, Where("timm_vit", ErrorKind::mismatch), files.weights_name, ": no tensor ",
             anchor, ", with or without a known prefix, though config.json is one of timm's");
   return found;

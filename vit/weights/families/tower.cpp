@@ -45,21 +45,78 @@ constexpr std::string_view kWholeModels[] = {"qwen2_vl",
                                              "llavaonevision1_5",
                                              "llava_onevision1_5",
                                              "ernie4_5_vl_moe",
-                                             "ernie4_5_moe_vl"};
+                                             "ernie4_5_moe_vl",
+                                             "llava_next",
+                                             "llava_next_video",
+                                             "llava_onevision",
+                                             "video_llava",
+                                             "paligemma",
+                                             "colpali",
+                                             "colqwen2",
+                                             "gemma3",
+                                             "shieldgemma2",
+                                             "idefics2",
+                                             "idefics3",
+                                             "smolvlm",
+                                             "modernvbert",
+                                             "colmodernvbert",
+                                             "aya_vision",
+                                             "cohere2_vision",
+                                             "lfm2_vl",
+                                             "janus",
+                                             "deepseek_vl",
+                                             "internvl",
+                                             "qianfan_ocr",
+                                             "ovis2",
+                                             "blip",
+                                             "blip-2",
+                                             "instructblip",
+                                             "instructblipvideo",
+                                             "git",
+                                             "kosmos-2",
+                                             "phi4_multimodal",
+                                             "hyperclovax_vision_v2",
+                                             "molmo2",
+                                             "glm_image"};
 
-constexpr std::string_view kPrefixes[] = {"thinker.visual.",
-                                          "vlm.model.visual.",
-                                          "model.visual.",
-                                          "visual.vision_model.",
-                                          "visual.",
-                                          "model.vision_tower.",
-                                          "vision_tower.",
-                                          "model.vision_model.",
-                                          "vision_model.",
-                                          "vision.",
-                                          "model.vision_encoder.",
-                                          "vision_encoder.",
-                                          ""};
+/// What precedes the names of tower and projector in the files of whole models, the longest first.
+constexpr std::string_view kOuter[] = {"thinker.",   "vlm.model.", "vlm.",   "model.model.",
+                                       "model.git.", "git.",       "model.", ""};
+/// What precedes the names of the tower itself.
+constexpr std::string_view kTowerNames[] = {"visual.vision_model.",
+                                            "visual.",
+                                            "vision_tower.vision_model.",
+                                            "vision_tower.",
+                                            "image_tower.vision_model.",
+                                            "image_tower.",
+                                            "image_encoder.vision_model.",
+                                            "vision_model.vision_model.",
+                                            "vision_model.model.",
+                                            "vision_model.",
+                                            "vision.",
+                                            "vision_encoder.",
+                                            "embed_tokens_extend.image_embed.img_processor.",
+                                            ""};
+
+/// A name without what precedes those of tower and projector.
+std::string_view inner_name(std::string_view name) {
+  for (const std::string_view outer : kOuter) {
+    if (name.starts_with(outer)) return name.substr(outer.size());
+  }
+  return name;
+}
+
+std::span<const std::string_view> all_prefixes() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const std::string_view tower : kTowerNames) {
+      for (const std::string_view outer : kOuter) all.push_back(std::string(outer).append(tower));
+    }
+    return all;
+  }();
+  static const std::vector<std::string_view> views(names.begin(), names.end());
+  return views;
+}
 
 /// What connects a tower to its language model, without a "model." in front.
 constexpr std::string_view kJoints[] = {"multi_modal_projector.",
@@ -71,7 +128,13 @@ constexpr std::string_view kJoints[] = {"multi_modal_projector.",
                                         "vision_projection.",
                                         "patch_merger.",
                                         "pre_mm_projector_norm.",
-                                        "resampler_model."};
+                                        "resampler_model.",
+                                        "connector.",
+                                        "aligner.",
+                                        "visual_embeddings_table.",
+                                        "mlp1.",
+                                        "visual_projection.",
+                                        "vision_projector."};
 
 constexpr Ignored kIgnored[] = {
     {"*", "of the language model, which is not read", Place::outside},
@@ -95,27 +158,31 @@ bool is_whole_model(const Json& config) {
   if (nested(config, {"vision_encoder"}) && !config.find("model_type")) return true;  // Mistral's params.json
   const auto type = config.find_string("model_type");
   return type && std::ranges::find(kWholeModels, *type) != std::end(kWholeModels) &&
-         (nested(config, {"vision_config", "thinker_config"}) || *type != "pixtral");
+         (nested(config, {"vision_config", "thinker_config", "vlm_config"}) || *type != "pixtral");
 }
 
 bool is_tower_name(std::string_view name) {
-  const auto begins_with_one = [](std::string_view of, std::span<const std::string_view> fronts) {
-    return std::ranges::any_of(
-        fronts, [&](std::string_view front) { return !front.empty() && of.starts_with(front); });
-  };
-  if (begins_with_one(name, kPrefixes)) return true;
-  if (name.starts_with("model.")) name.remove_prefix(6);
-  return begins_with_one(name, kJoints);
+  const std::string_view inner = inner_name(name);
+  const auto begins = [&](std::string_view front) { return !front.empty() && inner.starts_with(front); };
+  return std::ranges::any_of(kTowerNames, begins) || std::ranges::any_of(kJoints, begins);
+}
+
+Json whole_config(const Json& config) {
+  return nested(config, {"thinker_config", "vlm_config"}).value_or(config);
 }
 
 Json tower_config(const Json& config) {
-  const Json outer = nested(config, {"thinker_config"}).value_or(config);
+  const Json outer = whole_config(config);
   return nested(outer, {"vision_config", "vision_encoder"}).value_or(outer);
 }
 
 bool has_model_type(const SourceFiles& files, std::initializer_list<std::string_view> types) {
-  const std::string found = hf_model_type(files);
-  return !found.empty() && std::ranges::find(types, found) != types.end();
+  if (!files.config) return false;
+  const auto is_one = [&](const Json& config) {
+    const std::string found = config.find_string("model_type").value_or("");
+    return !found.empty() && std::ranges::find(types, found) != types.end();
+  };
+  return is_one(*files.config) || is_one(whole_config(*files.config));
 }
 
 Match match_tower(const SourceFiles& files, std::string_view anchor,
@@ -124,12 +191,14 @@ Match match_tower(const SourceFiles& files, std::string_view anchor,
   VIT_CHECK(found, kWhere, files.weights_name, ": no tensor ", in_quotes(anchor),
             ", with or without one of the prefixes that vision towers have (visual., vision_tower., ...); is "
             "its shard missing, or are these the weights of the language model only?");
-  if (found->prefix.starts_with("model.")) found->outside = "model.";
+  const auto outer =
+      std::ranges::find_if(kOuter, [&](std::string_view front) { return found->prefix.starts_with(front); });
+  found->outside = *outer == "thinker." ? "" : std::string(*outer);
   return *std::move(found);
 }
 
 Match match_tower(const SourceFiles& files, std::string_view anchor) {
-  return match_tower(files, anchor, kPrefixes);
+  return match_tower(files, anchor, all_prefixes());
 }
 
 std::size_t find_tower_size(const Json& json, Keys keys, std::size_t fallback) {
@@ -177,6 +246,28 @@ ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDe
   return c;
 }
 
+std::optional<std::size_t> block_of_features(const Json& json, const FeatureDefaults& defaults,
+                                             const ModelConfig& c) {
+  const auto value = json.find("vision_feature_layer");
+  VIT_CHECK(!value || value->is_number(), kWhere.with(ErrorKind::unsupported), json.where(),
+            ".vision_feature_layer: the tokens of several blocks side by side are not implemented");
+  const std::int64_t layer = value ? value->as_integer() : defaults.layer;
+  const std::string strategy =
+      json.find_string("vision_feature_select_strategy").value_or(defaults.drops_first ? "default" : "full");
+  VIT_CHECK(strategy == "default" || strategy == "full", kWhere.with(ErrorKind::format), json.where(),
+            ".vision_feature_select_strategy is ", in_quotes(strategy), ", not \"default\" or \"full\"");
+  VIT_CHECK((strategy == "default") == c.tokens.class_token, kWhere.with(ErrorKind::unsupported),
+            json.where(), ".vision_feature_select_strategy is ", in_quotes(strategy),
+            c.tokens.class_token ? ": the class token as a visual token is not implemented"
+                                 : ": a tower without class token whose first patch is dropped");
+  if (layer == -1 && defaults.is_final) return std::nullopt;
+  const auto depth = static_cast<std::int64_t>(c.encoder.depth);
+  const std::int64_t block = layer < 0 ? depth + layer : layer - 1;
+  VIT_CHECK(block >= 0 && block < depth, kWhere.with(ErrorKind::format), json.where(),
+            ".vision_feature_layer ", layer, " is none of the ", depth, " blocks");
+  return static_cast<std::size_t>(block);
+}
+
 void fit_to_cells(const Json& json, ModelConfig& c) {
   const std::size_t size = c.merger->cells.size;
   VIT_CHECK(
@@ -195,7 +286,7 @@ std::size_t rows_of_tensor(const SourceFiles& files, std::string_view name, Plac
 }
 
 std::size_t text_width(const SourceFiles& files) {
-  const auto text = files.config->find("text_config");
+  const auto text = whole_config(*files.config).find("text_config");
   return text && text->is_object() ? find_tower_size(*text, {"hidden_size"}, 4096) : 4096;
 }
 

@@ -20,10 +20,12 @@ bool is_whole_model(const Json& config);
 /// model, by the front of its name.
 bool is_tower_name(std::string_view name);
 
+/// The language model's part of config.json, which may be nested.
+Json whole_config(const Json& config);
 /// The tower's part of config.json: its vision_config, or the whole where only the tower is saved.
 Json tower_config(const Json& config);
 
-/// Whether config.json's model_type is one of these.
+/// Whether config.json's model_type, or that of the language model in it, is one of these.
 bool has_model_type(const SourceFiles& files, std::initializer_list<std::string_view> types);
 
 /// The first of the known prefixes of towers under which `anchor` lies; names outside of the tower begin with
@@ -47,6 +49,17 @@ struct TowerDefaults {
 
 /// Sizes, activation, no position; a tower without class token, pooling, and final norm.
 ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDefaults& defaults);
+
+/// Which tokens a language model reads where config.json does not say.
+struct FeatureDefaults {
+  int layer = -1;            // vision_feature_layer: 0 = the embedded patches, -1 = the last block
+  bool is_final = false;     // -1 means the tokens after the final norm
+  bool drops_first = false;  // vision_feature_select_strategy is "default", not "full"
+};
+/// MergerConfig::after_block by vision_feature_layer. Throws Error if the tokens that are read are not
+/// those of the patches, or are those of several blocks.
+std::optional<std::size_t> block_of_features(const Json& json, const FeatureDefaults& defaults,
+                                             const ModelConfig& config);
 
 /// Checks the merger's edge of a cell, and makes the native image one of whole cells.
 void fit_to_cells(const Json& json, ModelConfig& config);

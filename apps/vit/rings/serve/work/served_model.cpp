@@ -28,7 +28,8 @@ ImageAndText load_towers(const CommonOptions& common, std::string& no_texts) {
   const fs::path path = model_path(common);
   const TextOptions options = text_options(common);
   const std::optional<TextDescription> found =
-      Checkpoint(path, {.architecture = options.architecture}).describe_text(options);
+      Checkpoint(path, {.architecture = options.architecture, .prefix = common.model_options.prefix})
+          .describe_text(options);
   no_texts = !found ? "this model has no text tower" : found->tokenizer_missing;
   if (no_texts.empty()) return ImageAndText::load(path, common.model_options, options);
   return {.image = Model::load(path, common.model_options), .text = nullptr};

@@ -1,0 +1,237 @@
+"""The classes of transformers with a plain image encoder, how each is called, and which of its outputs the program has."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+import tiny_models
+
+
+@dataclass
+class Plain:
+    """A class that takes pixel_values (1, 3, H, W)."""
+    type: str
+    name: str
+    image: int = 64
+    patch: int = 8
+    changes: dict = field(default_factory=dict)
+    grid: tuple = None  # rows and columns of patches of the input; None = those of image_size
+
+    def pixels(self, model, seed):
+        rows, columns = self.grid or (self.image // self.patch,) * 2
+        return tiny_models.pixels_of(rows * self.patch, columns * self.patch, seed)
+
+    def call(self, model, pixels):
+        return model(pixel_values=pixels)
+
+    def outputs(self, model, pixels):
+        out = self.call(model, pixels)
+        names = {"tokens": getattr(out, "last_hidden_state", None), "pooled": getattr(out, "pooler_output", None),
+                 "projected": getattr(out, "image_embeds", None)}
+        return {name: value for name, value in names.items() if value is not None}
+
+
+@dataclass
+class Masked(Plain):
+    """... and a mask of patches."""
+
+    def call(self, model, pixels):
+        mask = torch.ones(1, pixels.shape[2] // self.patch, pixels.shape[3] // self.patch, dtype=torch.bool)
+        return model(pixel_values=pixels, patch_attention_mask=mask)
+
+
+@dataclass
+class Classes(Plain):
+    def outputs(self, model, pixels):
+        return {"logits": self.call(model, pixels).logits}
+
+
+@dataclass
+class Pair(Plain):
+    """Of images and texts: what get_image_features gives is the vector of the image."""
+    feature: str = "projected"
+
+    def outputs(self, model, pixels):
+        out = model.get_image_features(pixel_values=pixels)
+        return {self.feature: getattr(out, "pooler_output", out)}
+
+
+def base_of(model):
+    """The model that has get_image_features."""
+    for inner in (model, getattr(model, "model", None), getattr(model, "vlm", None)):
+        if inner is not None and hasattr(inner, "get_image_features"):
+            return inner
+    return model
+
+
+@dataclass
+class Merged(Plain):
+    """A language model: what it reads of an image."""
+    arguments: tuple = ()  # of get_image_features: "sizes", "images"
+
+    def features(self, model, pixels):
+        base = base_of(model)
+        more = {}
+        if "sizes" in self.arguments:
+            more["image_sizes"] = torch.tensor([pixels.shape[2:]])
+        if "images" in self.arguments:
+            pixels = pixels[:, None]
+        for key in ("vision_feature_layer", "vision_feature_select_strategy"):
+            config = base.config
+            if "layer" in self.arguments and hasattr(config, key):
+                more[key] = getattr(config, key)
+        out = base.get_image_features(pixel_values=pixels, **more)
+        return getattr(out, "pooler_output", out)
+
+    def outputs(self, model, pixels):
+        found = self.features(model, pixels)
+        return {"merged": found[0] if isinstance(found, (list, tuple)) else found}
+
+
+@dataclass
+class Projected(Merged):
+    """A LLaVA with tiles: the projector's output of one tile, without what packs tiles into a sequence."""
+
+    def features(self, model, pixels):
+        base = base_of(model)
+        config = base.config
+        base = getattr(base, "model", base)
+        tower = base.vision_tower if hasattr(base, "vision_tower") else base.image_tower
+        hidden = tower(pixels, output_hidden_states=True).hidden_states[config.vision_feature_layer]
+        if config.vision_feature_select_strategy == "default":
+            hidden = hidden[:, 1:]
+        return base.multi_modal_projector(hidden)
+
+
+def packed(pixels, patch, merge=1, frames=1, last=False):
+    """(1, 3, H, W) as rows of patches: cells of merge x merge side by side, each patch (channel, frame, y, x), or (y, x, channel)."""
+    channels, rows, columns = pixels.shape[1], pixels.shape[2] // patch, pixels.shape[3] // patch
+    cut = pixels[0].reshape(channels, rows // merge, merge, patch, columns // merge, merge, patch)
+    order = (1, 4, 2, 5, 3, 6, 0) if last else (1, 4, 2, 5, 0, 3, 6)
+    cut = cut.permute(*order).reshape(rows * columns, channels, patch * patch) if not last else cut.permute(*order).reshape(rows * columns, -1)
+    return cut if last else cut[:, :, None].expand(-1, -1, frames, -1).reshape(rows * columns, -1)
+
+
+def raster(tokens, grid, merge):
+    """Tokens that lie cell by cell, row by row."""
+    rows, columns = grid
+    return tokens.reshape(rows // merge, columns // merge, merge, merge, -1).permute(0, 2, 1, 3, 4).reshape(rows * columns, -1)
+
+
+@dataclass
+class Packed(Plain):
+    """A tower that takes rows of patches and their grid."""
+    merge: int = 2
+    frames: int = 2
+    pixels_last: bool = False
+    merged: bool = True  # it ends with its merger
+    keyword: str = "hidden_states"
+
+    def outputs(self, model, pixels):
+        rows, columns = pixels.shape[2] // self.patch, pixels.shape[3] // self.patch
+        out = model(**{self.keyword: packed(pixels, self.patch, self.merge, self.frames, self.pixels_last)},
+                    grid_thw=torch.tensor([[1, rows, columns]]))
+        found = {"tokens": raster(out.last_hidden_state, (rows, columns), self.merge)}
+        if self.merged:
+            found["merged"] = out.pooler_output
+        return found
+
+
+@dataclass
+class Molmo(Plain):
+    def call(self, model, pixels):
+        return model(pixel_values=packed(pixels, self.patch, last=True)[None])
+
+
+@dataclass
+class InModel(Merged):
+    """A whole model whose tower takes packed patches: what it reads of an image."""
+    merge: int = 2
+    frames: int = 2
+
+    def features(self, model, pixels):
+        grid = torch.tensor([[1, pixels.shape[2] // self.patch, pixels.shape[3] // self.patch]])
+        return base_of(model).get_image_features(pixel_values=packed(pixels, self.patch, self.merge, self.frames),
+                                                 image_grid_thw=grid).pooler_output
+
+
+@dataclass
+class NaFlex(Merged):
+    """A whole model with SigLIP 2's tower of packed patches."""
+
+    def features(self, model, pixels):
+        rows, columns = pixels.shape[2] // self.patch, pixels.shape[3] // self.patch
+        return base_of(model).get_image_features(
+            pixel_values=packed(pixels, self.patch, last=True)[None], spatial_shapes=torch.tensor([[rows, columns]]),
+            pixel_attention_mask=torch.ones(1, rows * columns, dtype=torch.long)).pooler_output
+
+
+@dataclass
+class Encoder(Plain):
+    """A composed model of which only the image encoder is read."""
+    member: str = "encoder"
+
+    def call(self, model, pixels):
+        return getattr(model, self.member)(pixel_values=pixels)
+
+
+CLASSES = [
+    Packed("cosmos3_edge", "Cosmos3EdgeVisionModel", frames=1, pixels_last=True, merged=False, keyword="pixel_values"),
+    InModel("colqwen2", "ColQwen2ForRetrieval"),
+    Packed("glm_image", "GlmImageVisionModel", merge=1, frames=1, merged=False, keyword="pixel_values"),
+    InModel("hyperclovax_vision_v2", "HyperCLOVAXVisionV2ForConditionalGeneration"),
+    NaFlex("lfm2_vl", "Lfm2VlForConditionalGeneration"),
+    Plain("mgp_str", "MgpstrModel"),
+    Molmo("molmo2", "Molmo2VisionModel", changes={"num_position_embeddings": 64, "image_size": [64, 64]}),
+    Encoder("vision_encoder_decoder", "VisionEncoderDecoderModel"),
+    Plain("altclip", "AltCLIPVisionModel"), Pair("altclip", "AltCLIPModel"),
+    Plain("aimv2", "Aimv2VisionModel"), Pair("aimv2", "Aimv2Model"),
+    Merged("aya_vision", "AyaVisionForConditionalGeneration", arguments=("layer",), changes={"alignment_intermediate_size": 56}),
+    Plain("blip", "BlipVisionModel"), Pair("blip", "BlipModel"),
+    Plain("blip_2", "Blip2VisionModel"), Plain("instructblip", "InstructBlipVisionModel"),
+    Plain("instructblipvideo", "InstructBlipVideoVisionModel"),
+    Plain("chinese_clip", "ChineseCLIPVisionModel"), Pair("chinese_clip", "ChineseCLIPModel"),
+    Plain("clip", "CLIPVisionModel"), Plain("clip", "CLIPVisionModelWithProjection"), Pair("clip", "CLIPModel"),
+    Classes("clip", "CLIPForImageClassification"),
+    Plain("clipseg", "CLIPSegVisionModel"), Pair("clipseg", "CLIPSegModel"),
+    Merged("cohere2_vision", "Cohere2VisionForConditionalGeneration"),
+    Merged("colmodernvbert", "ColModernVBertForRetrieval", arguments=("images",)), Merged("colpali", "ColPaliForRetrieval"),
+    Merged("deepseek_vl", "DeepseekVLForConditionalGeneration"),
+    Plain("deit", "DeiTModel"), Classes("deit", "DeiTForImageClassification"), Classes("deit", "DeiTForImageClassificationWithTeacher"),
+    Plain("dinov2", "Dinov2Model"), Classes("dinov2", "Dinov2ForImageClassification"),
+    Plain("dinov2_with_registers", "Dinov2WithRegistersModel"), Plain("dinov3_vit", "DINOv3ViTModel"),
+    Plain("flava", "FlavaImageModel"),
+    Merged("gemma3", "Gemma3ForConditionalGeneration", changes={"mm_tokens_per_image": 16}),
+    Plain("git", "GitVisionModel"),
+    Plain("idefics2", "Idefics2VisionTransformer"), Masked("idefics2", "Idefics2VisionTransformer", grid=(5, 7)),
+    Plain("idefics3", "Idefics3VisionTransformer"), Masked("idefics3", "Idefics3VisionTransformer", grid=(3, 8)),
+    Merged("idefics3", "Idefics3ForConditionalGeneration", arguments=("images",)),
+    Plain("ijepa", "IJepaModel"), Classes("ijepa", "IJepaForImageClassification"),
+    Plain("internvl", "InternVLVisionModel"), Merged("internvl", "InternVLForConditionalGeneration", arguments=("layer",)),
+    Plain("janus", "JanusVisionModel"), Merged("janus", "JanusForConditionalGeneration"),
+    Plain("kosmos2", "Kosmos2VisionModel"),
+    Merged("llava", "LlavaForConditionalGeneration", arguments=("layer",)),
+    Projected("llava_next", "LlavaNextForConditionalGeneration"), Projected("llava_next_video", "LlavaNextVideoForConditionalGeneration"),
+    Projected("llava_onevision", "LlavaOnevisionForConditionalGeneration"),
+    Plain("metaclip_2", "MetaClip2VisionModel"), Plain("metaclip_2", "MetaClip2VisionModelWithProjection"), Pair("metaclip_2", "MetaClip2Model"),
+    Plain("mlcd", "MLCDVisionModel"),
+    Merged("modernvbert", "ModernVBertModel", arguments=("images",)),
+    Plain("ovis2", "Ovis2VisionModel"), Merged("ovis2", "Ovis2ForConditionalGeneration"),
+    Plain("owlv2", "Owlv2VisionModel"), Pair("owlv2", "Owlv2Model"), Plain("owlvit", "OwlViTVisionModel"), Pair("owlvit", "OwlViTModel"),
+    Merged("paligemma", "PaliGemmaForConditionalGeneration"),
+    Masked("phi4_multimodal", "Phi4MultimodalVisionModel"), Masked("phi4_multimodal", "Phi4MultimodalVisionModel", grid=(4, 7)),
+    Plain("pixio", "PixioModel"),
+    Plain("qianfan_ocr", "QianfanOCRVisionModel"), Merged("qianfan_ocr", "QianfanOCRForConditionalGeneration", arguments=("layer",)),
+    Merged("shieldgemma2", "ShieldGemma2ForImageClassification", changes={"mm_tokens_per_image": 16}),
+    Plain("siglip", "SiglipVisionModel"), Pair("siglip", "SiglipModel", feature="pooled"), Classes("siglip", "SiglipForImageClassification"),
+    Masked("smolvlm", "SmolVLMVisionTransformer", grid=(6, 5)),
+    Merged("smolvlm", "SmolVLMForConditionalGeneration", arguments=("images",)),
+    Projected("video_llava", "VideoLlavaForConditionalGeneration"),
+    Plain("vit", "ViTModel"), Classes("vit", "ViTForImageClassification"), Plain("vit_msn", "ViTMSNModel"),
+    Classes("vit_msn", "ViTMSNForImageClassification"),
+]
+
+# Types with an image tower that are not plain Vision Transformers.
+CONSIDERED_NOT = """
+""".split()

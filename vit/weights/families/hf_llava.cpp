@@ -1,0 +1,222 @@
+// Language models and page encoders with a tower of CLIP or SigLIP: LLaVA and its successors, PaliGemma,
+// Gemma 3, Idefics 3 and SmolVLM, Aya Vision, Command A Vision, LFM2-VL, Janus, DeepSeek-VL, ModernVBERT.
+// They differ in the block whose tokens are read and in the projector. Source: transformers, models of these
+// names.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
+#include "vit/weights/families/hf_clip.h"
+#include "vit/weights/families/tower.h"
+
+namespace vit::internal {
+namespace hf_llava {
+namespace {
+
+constexpr Where kWhere{"hf_llava", ErrorKind::unsupported};
+
+constexpr Row outside(Part part, std::string_view source, Form form = Form::as_stored) {
+  return at(Place::outside, {part, source, form});
+}
+constexpr Row kMlp[] = {
+    outside(Part::merger_norm_gamma, "multi_modal_projector.layer_norm.*"),
+    outside(Part::merger_fc1_weight, "multi_modal_projector.linear_1.*"),
+    outside(Part::merger_fc2_weight, "multi_modal_projector.linear_2.*"),
+};
+constexpr Row kGatedMlp[] = {
+    outside(Part::merger_norm_gamma, "multi_modal_projector.layernorm.*"),
+    at(Place::outside, cut(Part::merger_fc1_weight, "multi_modal_projector.linear_1.*", {0, 2})),
+    at(Place::outside, cut(Part::merger_gate_weight, "multi_modal_projector.linear_1.*", {1, 2})),
+    outside(Part::merger_fc2_weight, "multi_modal_projector.linear_2.*"),
+};
+constexpr Row kLinear[] = {outside(Part::merger_projection_weight, "multi_modal_projector.linear.*")};
+constexpr Row kGemma[] = {
+    outside(Part::merger_norm_gamma, "multi_modal_projector.mm_soft_emb_norm.weight", Form::one_added),
+    outside(Part::merger_projection_weight, "multi_modal_projector.mm_input_projection_weight",
+            Form::transposed),
+};
+constexpr Row kIdefics[] = {outside(Part::merger_projection_weight, "connector.modality_projection.proj.*")};
+constexpr Row kModernVbert[] = {outside(Part::merger_projection_weight, "connector.modality_projection.*")};
+constexpr Row kJanus[] = {outside(Part::merger_fc1_weight, "aligner.fc1.*"),
+                          outside(Part::merger_fc2_weight, "aligner.hidden_layers.0.*")};
+constexpr Row kDeepSeek[] = {outside(Part::merger_fc1_weight, "aligner.linear1.*"),
+                             outside(Part::merger_fc2_weight, "aligner.linear2.*")};
+static_assert(is_sound(kMlp) && is_sound(kGatedMlp) && is_sound(kLinear) && is_sound(kGemma) &&
+              is_sound(kIdefics) && is_sound(kModernVbert) && is_sound(kJanus) && is_sound(kDeepSeek));
+
+enum class Projector { linear, mlp, gated_mlp };
+
+/// A whole model by its model_type.
+struct Host {
+  std::string_view type;
+  std::string_view tower;  // model_type of the tower whose configuration names none
+  std::span<const Row> rows;
+  Projector projector;
+  bool bias = true;                            // of the projector
+  FeatureDefaults features{.is_final = true};  // which tokens are read
+  const char* cell_key = nullptr;              // the edge of a cell in config.json
+  std::size_t cell = 1;                        // ... and its default
+  const char* norm_key = nullptr;              // the epsilon of the norm of cells
+  float norm_eps = 0.0f;                       // ... and its default; 0 = there is no norm
+  Activation activation = Activation::gelu;    // of an MLP
+};
+constexpr std::string_view kClipTower = "clip_vision_model", kSiglipTower = "siglip_vision_model";
+constexpr FeatureDefaults kLlavaFeatures{.layer = -2, .drops_first = true};
+
+constexpr Host kHosts[] = {
+    {"llava", kClipTower, kMlp, Projector::mlp, true, kLlavaFeatures},
+    {"llava_next", kClipTower, kMlp, Projector::mlp, true, kLlavaFeatures},
+    {"llava_next_video", kClipTower, kMlp, Projector::mlp, true, kLlavaFeatures},
+    {"video_llava", kClipTower, kMlp, Projector::mlp, true, kLlavaFeatures},
+    {"llava_onevision", kSiglipTower, kMlp, Projector::mlp, true, {.layer = -1}},
+    {"paligemma", kSiglipTower, kLinear, Projector::linear},
+    {"gemma3", kSiglipTower, kGemma, Projector::linear, false},
+    {"shieldgemma2", kSiglipTower, kGemma, Projector::linear, false},
+    {"idefics3",
+     "idefics3_vision",
+     kIdefics,
+     Projector::linear,
+     false,
+     {.is_final = true},
+     "scale_factor",
+     2},
+    {"smolvlm", "smolvlm_vision", kIdefics, Projector::linear, false, {.is_final = true}, "scale_factor", 2},
+    {"modernvbert",
+     kSiglipTower,
+     kModernVbert,
+     Projector::linear,
+     false,
+     {.is_final = true},
+     "pixel_shuffle_factor",
+     4},
+    {"aya_vision",
+     kSiglipTower,
+     kGatedMlp,
+     Projector::gated_mlp,
+     true,
+     {.layer = -1},
+     "downsample_factor",
+     2,
+     "adapter_layer_norm_eps",
+     1e-6f,
+     Activation::silu},
+    {"cohere2_vision",
+     kSiglipTower,
+     kGatedMlp,
+     Projector::gated_mlp,
+     true,
+     {.is_final = true},
+     "downsample_factor",
+     2,
+     nullptr,
+     0.0f,
+     Activation::silu},
+    {"lfm2_vl",
+     "siglip2_vision_model",
+     kMlp,
+     Projector::mlp,
+     true,
+     {.is_final = true},
+     "downsample_factor",
+     2,
+     "",
+     1e-5f},
+    {"janus", "janus_vision_model", kJanus, Projector::mlp},
+    {"deepseek_vl", kSiglipTower, kDeepSeek, Projector::mlp},
+    {"kosmos-2", "kosmos_2_vision_model", {}, Projector::linear},
+    {"git", "git_vision_model", {}, Projector::linear},
+    {"idefics2", "idefics2_vision", {}, Projector::linear},
+};
+
+const Host* find_host(const SourceFiles& files) {
+  const auto found =
+      std::ranges::find_if(kHosts, [&](const Host& host) { return has_model_type(files, {host.type}); });
+  return found == std::end(kHosts) ? nullptr : found;
+}
+
+const ClipType& tower_type(const SourceFiles& files, const Host& host) {
+  const std::string name =
+      tower_config(*files.config).find_string("model_type").value_or(std::string(host.tower));
+  const ClipType* const found = find_clip_type(name);
+  VIT_CHECK(found != nullptr, kWhere, files.config_name(), ": a model of the type ", in_quotes(host.type),
+            " with a vision tower of the type ", in_quotes(name), " is not implemented; with ",
+            in_quotes(host.tower), " it is");
+  return *found;
+}
+
+/// Means of cells, such that mm_tokens_per_image of them are left.
+void set_gemma_cells(const Json& json, ModelConfig& c) {
+  const auto tokens = static_cast<double>(json.find_size("mm_tokens_per_image", {1, 1u << 20}).value_or(256));
+  const auto edge = static_cast<std::size_t>(std::sqrt(tokens));
+  c.merger->cells = {.size = std::max<std::size_t>(c.native_grid().rows / edge, 1), .rule = CellRule::mean};
+  c.merger->add(MergerPlace::cell_norm,
+                MergerNorm{.norm = {.kind = NormKind::rms, .eps = c.encoder.norm.eps}});
+}
+
+void set_merger(const SourceFiles& files, const Host& host, const Layout& layout, ModelConfig& c) {
+  const Json json = whole_config(*files.config);
+  const auto rows_of = [&](Part part, std::size_t fallback, std::size_t dimension = 0) {
+    const TensorEntry* const entry = files.find(layout, part);
+    return entry != nullptr && entry->shape.size() > dimension ? entry->shape[dimension] : fallback;
+  };
+  MergerConfig& merger = c.merger.emplace();
+  merger.after_block = block_of_features(json, host.features, c);
+  if (host.cell_key != nullptr) merger.cells.size = find_tower_size(json, {host.cell_key}, host.cell);
+  const bool has_norm = host.norm_eps != 0 && json.find_bool("projector_use_layernorm").value_or(true);
+  if (has_norm)
+    merger.add(MergerPlace::cell_norm,
+               MergerNorm{.norm = {.eps = static_cast<float>(
+                                       json.find_double(host.norm_key).value_or(host.norm_eps))}});
+  const bool is_gemma = host.rows.data() == kGemma;
+  if (is_gemma) set_gemma_cells(json, c);
+  const bool has_bias = json.find_bool("multimodal_projector_bias")
+                            .value_or(json.find_bool("projector_bias").value_or(host.bias));
+  if (host.projector == Projector::linear) {
+    merger.add(MergerPlace::projection, MergerLinear{.dim = rows_of(Part::merger_projection_weight,
+                                                                    text_width(files), is_gemma ? 1 : 0),
+                                                     .bias = has_bias});
+  } else {
+    const bool is_gated = host.projector == Projector::gated_mlp;
+    const std::size_t hidden = rows_of(Part::merger_fc1_weight, text_width(files));
+    merger.add(MergerPlace::mlp,
+               MergerMlp{.hidden_dim = is_gated ? hidden / 2 : hidden,
+                         .out_dim = rows_of(Part::merger_fc2_weight, text_width(files)),
+                         .gated = is_gated,
+                         .bias = has_bias,
+                         .activation = read_hf_activation(json, host.activation, "projector_hidden_act")});
+  }
+  fit_to_cells(json, c);
+}
+
+ParsedModel read(const SourceFiles& files) {
+  const Host& host = *find_host(files);
+  const ClipType& type = tower_type(files, host);
+  ModelConfig c = read_clip_tower(files, tower_config(*files.config), type);
+  c.head.pooling = Pooling::none;
+  c.head.pooled_norm = false;
+  ParsedModel out{.config = std::move(c),
+                  .layout = clip_layout(type.kind),
+                  .ignored = {kClipIgnored, kClipUnpooled, kWholeModelIgnored}};
+  out.layout.add(host.rows);
+  if (!host.rows.empty()) set_merger(files, host, out.layout, out.config);
+  add_whole_model_notes(files, out);
+  return out;
+}
+
+std::optional<Match> match(const SourceFiles& files) {
+  if (find_host(files) == nullptr) return std::nullopt;
+  return match_tower(files, "embeddings.patch_embedding.weight");
+}
+
+}  // namespace
+}  // namespace hf_llava
+
+constinit const Family kHfLlavaFamily{.name = "hf_llava",
+                                      .anchor = "embeddings.patch_embedding.weight",
+                                      .library = "",
+                                      .match = hf_llava::match,
+                                      .read = hf_llava::read};
+
+}  // namespace vit::internal
