@@ -126,13 +126,14 @@ class Packed(Plain):
     frames: int = 2
     pixels_last: bool = False
     merged: bool = True  # it ends with its merger
+    tokens: bool = True  # last_hidden_state has the tokens
     keyword: str = "hidden_states"
 
     def outputs(self, model, pixels):
         rows, columns = pixels.shape[2] // self.patch, pixels.shape[3] // self.patch
         out = model(**{self.keyword: packed(pixels, self.patch, self.merge, self.frames, self.pixels_last)},
                     grid_thw=torch.tensor([[1, rows, columns]]))
-        found = {"tokens": raster(out.last_hidden_state, (rows, columns), self.merge)}
+        found = {"tokens": raster(out.last_hidden_state, (rows, columns), self.merge)} if self.tokens else {}
         if self.merged:
             found["merged"] = out.pooler_output
         return found
@@ -157,6 +158,14 @@ class InModel(Merged):
 
 
 @dataclass
+class KimiModel(Merged):
+    def features(self, model, pixels):
+        rows, columns = pixels.shape[2] // self.patch, pixels.shape[3] // self.patch
+        cut = packed(pixels, self.patch).reshape(rows * columns, 3, self.patch, self.patch)
+        return base_of(model).get_image_features(pixel_values=cut, image_grid_thw=torch.tensor([[1, rows, columns]])).pooler_output
+
+
+@dataclass
 class NaFlex(Merged):
     """A whole model with SigLIP 2's tower of packed patches."""
 
@@ -176,7 +185,128 @@ class Encoder(Plain):
         return getattr(model, self.member)(pixel_values=pixels)
 
 
+@dataclass
+class Tower(Plain):
+    """A tower of one of the pixel layouts below, called by `how(model, pixels, patch)`."""
+    how: object = None
+
+    def outputs(self, model, pixels):
+        return self.how(model, pixels, self.patch)
+
+
+def naflex(model, pixels, patch):
+    rows, columns = pixels.shape[2] // patch, pixels.shape[3] // patch
+    out = model(pixel_values=packed(pixels, patch, last=True)[None], spatial_shapes=torch.tensor([[rows, columns]]),
+                pixel_attention_mask=torch.ones(1, rows * columns, dtype=torch.long))
+    if hasattr(out, "logits"):
+        return {"logits": out.logits}
+    return {"tokens": out.last_hidden_state, "pooled": out.pooler_output}
+
+
+def naflex_pair(model, pixels, patch):
+    rows, columns = pixels.shape[2] // patch, pixels.shape[3] // patch
+    out = model.get_image_features(pixel_values=packed(pixels, patch, last=True)[None], spatial_shapes=torch.tensor([[rows, columns]]),
+                                   pixel_attention_mask=torch.ones(1, rows * columns, dtype=torch.long))
+    return {"pooled": getattr(out, "pooler_output", out)}
+
+
+def pixtral(model, pixels, patch):
+    return {"tokens": model(pixel_values=pixels, image_sizes=torch.tensor([pixels.shape[2:]])).last_hidden_state}
+
+
+def gemma4(model, pixels, patch):
+    rows, columns = pixels.shape[2] // patch, pixels.shape[3] // patch
+    r, c = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
+    out = model(pixel_values=packed(pixels, patch, last=True)[None], pixel_position_ids=torch.stack([c, r], -1).reshape(1, -1, 2))
+    return {"tokens": out.last_hidden_state}
+
+
+def llama4(model, pixels, patch):
+    return {"tokens": model(pixel_values=pixels).last_hidden_state}
+
+
+def clip_of_two(model, pixels, patch):
+    """A clip of two equal frames is an image."""
+    return {"tokens": model(pixel_values_videos=pixels[:, None].expand(-1, 2, -1, -1, -1), skip_predictor=True).last_hidden_state}
+
+
+def kimi(model, pixels, patch):
+    rows, columns = pixels.shape[2] // patch, pixels.shape[3] // patch
+    cut = packed(pixels, patch).reshape(rows * columns, 3, patch, patch)
+    return {"tokens": model(cut, grid_thw=torch.tensor([[1, rows, columns]])).last_hidden_state}
+
+
+def paddle(model, pixels, patch):
+    rows, columns = pixels.shape[2] // patch, pixels.shape[3] // patch
+    cut = packed(pixels, patch).reshape(1, rows * columns, 3, patch, patch)
+    return {"tokens": model(pixel_values=cut, grid_thw=torch.tensor([[1, rows, columns]])).last_hidden_state}
+
+
+def video_llama(model, pixels, patch):
+    rows, columns = pixels.shape[2] // patch, pixels.shape[3] // patch
+    out = model(pixel_values=packed(pixels, patch), grid_thw=torch.tensor([[1, rows, columns]]), merge_sizes=torch.tensor([1]))
+    return {"tokens": out.last_hidden_state}
+
+
+def sapiens2(model, pixels, patch):
+    out = model(pixel_values=pixels)
+    return {"tokens": out.last_hidden_state, "pooled": out.pooler_output}
+
+
+def unmasked(model, pixels, patch):
+    """Patches stay in their order."""
+    noise = torch.arange((pixels.shape[2] // patch) * (pixels.shape[3] // patch), dtype=pixels.dtype)[None]
+    return {"tokens": model(pixel_values=pixels, noise=noise).last_hidden_state}
+
+
+def radio(model, pixels, patch):
+    out = model(pixel_values=pixels)
+    return {"tokens": getattr(out, "last_hidden_state", None)}
+
+
+# whose last_hidden_state lies window by window
+QWEN25 = {"fullatt_block_indexes": [1]}
+QWEN3 = {"deepstack_visual_indexes": [0, 1]}
 CLASSES = [
+    Packed("qwen2_vl", "Qwen2VisionTransformerPretrainedModel"),
+    Packed("qwen2_5_vl", "Qwen2_5_VisionTransformerPretrainedModel", changes=QWEN25, tokens=False),
+    Packed("qwen2_5_omni", "Qwen2_5OmniVisionEncoder", changes=QWEN25, tokens=False), Packed("exaone4_5", "Exaone4_5_VisionModel", changes=QWEN25, tokens=False),
+    Packed("qwen3_vl", "Qwen3VLVisionModel", changes=QWEN3), Packed("qwen3_vl_moe", "Qwen3VLMoeVisionModel", changes=QWEN3),
+    Packed("qwen3_omni_moe", "Qwen3OmniMoeVisionEncoder", changes=QWEN3), Packed("qwen3_5", "Qwen3_5VisionModel"),
+    Packed("qwen3_5_moe", "Qwen3_5MoeVisionModel"), Packed("qwen4_exp", "Qwen4ExpVisionModel"),
+    Packed("cohere_compass", "CohereCompassVisionModel", changes=QWEN3),
+    Packed("glm4v", "Glm4vVisionModel", tokens=False), Packed("glm4v_moe", "Glm4vMoeVisionModel", tokens=False),
+    Packed("glm_ocr", "GlmOcrVisionModel", tokens=False), Packed("glm5_next", "Glm5NextVisionModel", tokens=False),
+    Packed("ernie4_5_vl_moe", "Ernie4_5_VLMoeVisionTransformerPretrainedModel", frames=1, merged=False),
+    Tower("siglip2", "Siglip2VisionModel", how=naflex), Tower("siglip2", "Siglip2ForImageClassification", how=naflex),
+    Tower("siglip2", "Siglip2Model", how=naflex_pair),
+    Tower("pixtral", "PixtralVisionModel", how=pixtral), Tower("gemma4", "Gemma4VisionModel", how=gemma4, grid=(6, 9)),
+    Tower("llama4", "Llama4VisionModel", how=llama4, changes={"intermediate_size": 128, "vision_output_dim": 48, "projector_input_dim": 48, "projector_output_dim": 48}), Tower("kimi_k25", "Kimi_K25VisionModel", how=kimi),
+    Tower("paddleocr_vl", "PaddleOCRVisionModel", how=paddle), Tower("video_llama_3", "VideoLlama3VisionModel", how=video_llama),
+    Tower("vjepa2", "VJEPA2Model", how=clip_of_two), Tower("sapiens2", "Sapiens2Model", how=sapiens2, changes={"num_key_value_heads_per_layer": [4, 2, 1]}), Tower("radio", "RadioModel", how=radio, patch=16),
+    Plain("sam3", "Sam3ViTModel", changes={"window_size": 4, "global_attn_indexes": [1]}), Plain("tipsv2", "Tipsv2VisionModel"), Pair("tipsv2", "Tipsv2Model", feature="pooled"),
+    Tower("vit_mae", "ViTMAEModel", how=unmasked, changes={"mask_ratio": 0.0}), Classes("dinov2_with_registers", "Dinov2WithRegistersForImageClassification"),
+    Classes("metaclip_2", "MetaClip2ForImageClassification"),
+    KimiModel("kimi_k25", "Kimi_K25ForConditionalGeneration", changes={"projection_hidden_size": 32}), Merged("mistral3", "Mistral3ForConditionalGeneration", arguments=("sizes",)),
+    Merged("lighton_ocr", "LightOnOcrForConditionalGeneration", arguments=("sizes",)),
+    *[Plain(kind, name) for kind, names in {
+        "audio_spectrogram_transformer": "ASTModel", "beit": "BeitModel", "bridgetower": "BridgeTowerModel", "data2vec": "Data2VecVisionModel",
+        "deepseek_ocr2": "DeepseekOcr2SamVisionEncoder DeepseekOcr2VisionModel", "deepseek_vl_hybrid": "DeepseekVLHybridForConditionalGeneration",
+        "depth_pro": "DepthProForDepthEstimation", "dots3_note": "Dots3NoteVisionModel", "dpt": "DPTModel", "yolos": "YolosModel",
+        "got_ocr2": "GotOcr2VisionEncoder", "granite4_vision": "Granite4VisionForConditionalGeneration",
+        "granite_docling": "GraniteDoclingVisionModel", "groupvit": "GroupViTVisionModel", "hunyuan_vl": "HunYuanVLVisionTransformer",
+        "hy_v4_vl": "HYV4VLVisionModel", "idefics": "IdeficsForVisionText2Text", "inkling2": "Inkling2VisionModel",
+        "kosmos2_5": "Kosmos2_5VisionModel", "layoutlmv3": "LayoutLMv3Model", "lfm3_vl": "Lfm3VlVisionModel", "lw_detr": "LwDetrViTBackbone",
+        "minicpm_ocr": "MiniCPMOcrVisionModel", "minicpmv4_6": "MiniCPMV4_6VisionModel", "minicpmv4_7": "MiniCPMV4_7VisionModel",
+        "minimax_m3_vl": "MiniMaxM3VLVisionModel", "mllama": "MllamaVisionModel", "muse_glimmer": "MuseGlimmerVisionModel",
+        "muse_spark": "MuseSparkVisionModel", "perception_lm": "PerceptionLMForConditionalGeneration", "pix2struct": "Pix2StructVisionModel",
+        "pp_formulanet": "PPFormulaNetVisionModel", "rf_detr": "RfDetrDinov2Backbone", "sam": "SamVisionModel", "sam_hq": "SamHQVisionModel",
+        "seggpt": "SegGptModel", "slanext": "SLANeXtVisionEncoder", "step3p7": "Step3p7VisionModel", "timesformer": "TimesformerModel",
+        "ultravbert": "UltraVBertModel", "unlimited_ocr": "UnlimitedOcrSamVisionEncoder UnlimitedOcrVisionModel", "videomae": "VideoMAEModel",
+        "videomt": "VideomtForUniversalSegmentation", "videoprism": "VideoPrismVisionModel", "vilt": "ViltModel", "vitdet": "VitDetModel",
+        "vitmatte": "VitMatteForImageMatting", "vitpose_backbone": "VitPoseBackbone", "vivit": "VivitModel", "x_clip": "XCLIPVisionModel",
+        "vipllava": "VipLlavaForConditionalGeneration",
+    }.items() for name in names.split()],
     Packed("cosmos3_edge", "Cosmos3EdgeVisionModel", frames=1, pixels_last=True, merged=False, keyword="pixel_values"),
     InModel("colqwen2", "ColQwen2ForRetrieval"),
     Packed("glm_image", "GlmImageVisionModel", merge=1, frames=1, merged=False, keyword="pixel_values"),
@@ -185,6 +315,7 @@ CLASSES = [
     Plain("mgp_str", "MgpstrModel"),
     Molmo("molmo2", "Molmo2VisionModel", changes={"num_position_embeddings": 64, "image_size": [64, 64]}),
     Encoder("vision_encoder_decoder", "VisionEncoderDecoderModel"),
+    Encoder("vision_text_dual_encoder", "VisionTextDualEncoderModel", member="vision_model"),
     Plain("altclip", "AltCLIPVisionModel"), Pair("altclip", "AltCLIPModel"),
     Plain("aimv2", "Aimv2VisionModel"), Pair("aimv2", "Aimv2Model"),
     Merged("aya_vision", "AyaVisionForConditionalGeneration", arguments=("layer",), changes={"alignment_intermediate_size": 56}),

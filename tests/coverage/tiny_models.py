@@ -57,9 +57,10 @@ def find_class(name):
 def randomize(model, seed):
     """Weights of the scale of trained ones: norms near 1, matrices that keep the variance, biases that matter."""
     generator = torch.Generator().manual_seed(seed)
+    saved = set(model.state_dict())
     with torch.no_grad():
         for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
-            if not tensor.is_floating_point() or "inv_freq" in name or "clip" in name.rsplit(".", 1)[-1]:
+            if name not in saved or not tensor.is_floating_point() or "inv_freq" in name or "clip" in name.rsplit(".", 1)[-1]:
                 continue
             noise = torch.randn(tensor.shape, generator=generator)
             last = name.rsplit(".", 1)[-1]

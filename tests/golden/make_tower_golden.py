@@ -355,7 +355,82 @@ def rice(w, prefix, config, image):
     return {"tokens": x, "merged": merged}
 
 
-SIZES = {"sam3": [(24, 24)] * 2}  # of images, where they are not those of all
+def plain_attention(q, k, v, heads):
+    """Without positions."""
+    return attention(q, k, v, heads, np.zeros((len(q), q.shape[1] // heads // 2)), np.zeros(len(q), int))
+
+
+def clip_block(w, x, name, config, eps, activation):
+    width = config["hidden_size"]
+    y = layer_norm(x, *w.norm(name + "layer_norm1", width), eps)
+    q, k, v = (w.linear(y, f"{name}self_attn.{part}_proj", width) for part in "qkv")
+    x = x + w.linear(plain_attention(q, k, v, config["num_attention_heads"]), name + "self_attn.out_proj", width)
+    y = w.linear(layer_norm(x, *w.norm(name + "layer_norm2", width), eps), name + "mlp.fc1", config["intermediate_size"])
+    return x + w.linear(activation(y), name + "mlp.fc2", width)
+
+
+def llava(w, prefix, config, image, out=20):
+    """CLIP's tower, of which the language model reads the patches before the last block."""
+    patch, width, eps = config["patch_size"], config["hidden_size"], 1e-5
+    patches = patches_of(image, patch).reshape(-1, 3 * patch * patch)
+    kernel = w.make(prefix + "embeddings.patch_embedding.weight", width, 3, patch, patch).reshape(width, -1)
+    x = np.concatenate([w.make(prefix + "embeddings.class_embedding", width)[None], patches @ kernel.T])
+    x = x + w.make(prefix + "embeddings.position_embedding.weight", len(x), width, spread=0.5)
+    x = layer_norm(x, *w.norm(prefix + "pre_layrnorm", width), eps)
+    for i in range(config["num_hidden_layers"]):
+        read, x = x, clip_block(w, x, f"{prefix}encoder.layers.{i}.", config, eps, quick_gelu)
+    w.norm(prefix + "post_layernorm", width)  # in the file, and not read
+    hidden = gelu(w.linear(read[1:], "multi_modal_projector.linear_1", out))
+    return {"tokens": x, "merged": w.linear(hidden, "multi_modal_projector.linear_2", out)}
+
+
+def smolvlm(w, prefix, config, image, out=20):
+    """SigLIP's tower for images of any grid: a patch takes the row in whose share of the edge it begins."""
+    patch, width, eps = config["patch_size"], config["hidden_size"], 1e-6
+    patches = patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    kernel = w.make(prefix + "embeddings.patch_embedding.weight", width, 3, patch, patch).reshape(width, -1)
+    x = patches.reshape(rows * columns, -1) @ kernel.T + w.make(prefix + "embeddings.patch_embedding.bias", width)
+    edge = config["image_size"] // patch
+    table = w.make(prefix + "embeddings.position_embedding.weight", edge * edge, width, spread=0.5)
+    r, c = np.meshgrid(np.arange(rows) * edge // rows, np.arange(columns) * edge // columns, indexing="ij")
+    x = x + table[(r * edge + c).reshape(-1)]
+    for i in range(config["num_hidden_layers"]):
+        x = clip_block(w, x, f"{prefix}encoder.layers.{i}.", config, eps, gelu_tanh)
+    x = layer_norm(x, *w.norm(prefix + "post_layernorm", width), eps)
+    cells = cells_of(x, rows, columns, 2)
+    return {"tokens": x, "merged": w.linear(cells, "model.connector.modality_projection.proj", out, False)}
+
+
+def ovis2(w, prefix, config, image, out=20):
+    """AIMv2, and a visual vocabulary: the rows of its table, weighted by probabilities."""
+    patch, width, heads, eps = config["patch_size"], config["hidden_size"], config["num_attention_heads"], 1e-5
+    patches = patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    kernel = w.make(prefix + "embeddings.patch_embedding.weight", width, 3, patch, patch).reshape(width, -1)
+    x = patches.reshape(rows * columns, -1) @ kernel.T + w.make(prefix + "embeddings.patch_embedding.bias", width)
+    x = rms_norm(x, *w.norm(prefix + "embeddings.rms_norm", width, False), eps)
+    x = x + w.make(prefix + "embeddings.position_embedding.weight", rows * columns, width, spread=0.5)
+    for i in range(config["num_hidden_layers"]):
+        name = f"{prefix}encoder.layers.{i}."
+        y = rms_norm(x, *w.norm(name + "rms_norm1", width, False), eps)
+        q, k, v = (w.linear(y, f"{name}attention.{part}_proj", width, False) for part in "qkv")
+        x = x + w.linear(plain_attention(q, k, v, heads), name + "attention.out_proj", width, False)
+        y = rms_norm(x, *w.norm(name + "rms_norm2", width, False), eps)
+        gate, up = (w.linear(y, f"{name}ffn.{part}_proj", config["intermediate_size"], False) for part in ("gate", "up"))
+        x = x + w.linear(silu(gate) * up, name + "ffn.down_proj", width, False)
+    x = rms_norm(x, *w.norm(prefix + "rms_norm", width, False), eps)
+    padded = np.pad(x.reshape(rows, columns, -1), ((0, rows % 2), (0, columns % 2), (0, 0)))
+    cells = cells_of(padded, *padded.shape[:2], 2)
+    words = config["vocab_size"] - config["num_visual_indicator_tokens"]
+    tower = prefix.removesuffix("transformer.")
+    logits = layer_norm(w.linear(cells, tower + "head_linear", words, False), *w.norm(tower + "head_norm", words), 1e-5)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    table = w.make("model.visual_embeddings_table.weight", config["vocab_size"], out)
+    return {"tokens": x, "merged": weights / weights.sum(-1, keepdims=True) @ table[:words]}
+
+
+SIZES = {"sam3": [(24, 24)] * 2, "llava": [(24, 24)] * 2, "ovis2": [(20, 20)] * 2}  # of images, where they are not those of all
 TOWERS = {
     "qwen2.5-vl-shards": (qwen2_5_vl, "visual.", {
         "architectures": ["Qwen2_5_VLForConditionalGeneration"], "model_type": "qwen2_5_vl",
@@ -406,6 +481,21 @@ TOWERS = {
         "vision_config": {"model_type": "rice_vit", "depth": 2, "hidden_size": 32, "num_heads": 2, "patch_size": 4,
                           "intermediate_size": 28, "text_hidden_size": 20, "spatial_merge_size": 2,
                           "temporal_patch_size": 1, "layer_norm_eps": 1e-5, "hidden_act": "gelu"}}),
+    "llava": (llava, "vision_tower.", {
+        "architectures": ["LlavaForConditionalGeneration"], "model_type": "llava", "text_config": {"hidden_size": 20},
+        "vision_feature_layer": -2, "vision_feature_select_strategy": "default",
+        "vision_config": {"model_type": "clip_vision_model", "hidden_size": 24, "num_attention_heads": 3, "patch_size": 4,
+                          "intermediate_size": 36, "num_hidden_layers": 3, "image_size": 24}}),
+    "smolvlm": (smolvlm, "model.vision_model.", {
+        "architectures": ["SmolVLMForConditionalGeneration"], "model_type": "smolvlm", "scale_factor": 2,
+        "text_config": {"hidden_size": 20},
+        "vision_config": {"model_type": "smolvlm_vision", "hidden_size": 24, "num_attention_heads": 2, "patch_size": 4,
+                          "intermediate_size": 36, "num_hidden_layers": 2, "image_size": 32}}),
+    "ovis2": (ovis2, "model.vision_tower.transformer.", {
+        "architectures": ["Ovis2ForConditionalGeneration"], "model_type": "ovis2", "text_config": {"hidden_size": 20},
+        "vision_config": {"model_type": "ovis2_vision", "hidden_size": 24, "num_attention_heads": 2, "patch_size": 4,
+                          "intermediate_size": 36, "num_hidden_layers": 2, "image_size": 20, "hidden_stride": 2,
+                          "vocab_size": 40, "num_visual_indicator_tokens": 5}}),
 }
 
 

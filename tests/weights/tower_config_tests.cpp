@@ -13,8 +13,8 @@
 #include "tests/support/errors.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/training_files.h"
-#include "vit/checkpoint.h"
 #include "vit/model.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 
 namespace vit {
 using namespace internal;
@@ -125,8 +125,8 @@ const Tower kClipTowers[] = {
      R"({"model_type": "llava", "vision_feature_layer": -2, "vision_config": {"model_type": "clip_vision_model",
         "hidden_size": 48, "num_attention_heads": 2, "num_hidden_layers": 2, "patch_size": 8, "image_size": 48,
         "intermediate_size": 60}})",
-     {"vision_feature_layer", "hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size",
-      "image_size", "intermediate_size"}},
+     {"hidden_size", "num_attention_heads", "num_hidden_layers", "patch_size", "image_size",
+      "intermediate_size"}},
     {"model.vision_tower.embeddings.patch_embedding.weight",
      R"({"model_type": "aya_vision", "downsample_factor": 2, "vision_config": {"hidden_size": 48,
         "num_attention_heads": 2, "num_hidden_layers": 2, "patch_size": 8, "image_size": 48,
@@ -254,7 +254,7 @@ TEST_CASE("towers: the default sizes of the classes of transformers are accepted
     CAPTURE(type);
     const test::ScratchFolder folder("default-sizes");
     folder.write("config.json", R"({"model_type": ")" + std::string(type) + R"(", "vision_config": {}})");
-    CHECK(test::message_of([&] { Checkpoint(folder.path()).describe(); }) == "");
+    CHECK(test::message_of([&] { CheckpointFolder(folder.path(), {}).model_config(); }) == "");
   }
 }
 

@@ -48,10 +48,11 @@ struct TextWeights {
 
 constexpr std::string_view kTokens = "token_embedding.weight", kDinoText = "text_model.backbone.";
 
-/// The prefix of the tables: "", "text.", or one added by a training script.
+/// The prefix of the tables: "", "text.", one added by a training script, or that of OWL-ViT and OWLv2.
 std::optional<std::string_view> stem_of(std::string_view name) {
   if (!name.ends_with(kTokens)) return std::nullopt;
   const std::string_view stem = name.substr(0, name.size() - kTokens.size());
+  if (stem == "owlvit.text_model.embeddings." || stem == "owlv2.text_model.embeddings.") return stem;
   const bool own = stem.empty() || (stem.ends_with('.') && !stem.ends_with("embeddings."));  // transformers'
   return own ? std::optional(stem) : std::nullopt;
 }

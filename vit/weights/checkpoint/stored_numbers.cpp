@@ -67,11 +67,16 @@ void sort_heads(std::span<const float> in, std::size_t columns, std::size_t head
 /// The stored row of a head, d = 4 F channels wide, that becomes row `channel` (position/README.md):
 ///   pairs_by_axis   neighbors, x0 y0 x1 y1 .. -> x0 x1 .. y0 y1 ..
 ///   halves_by_axis  halves of the head, each in halves: blocks A A B B -> A B A B
+///   halves_in_turn  in each half x0 y0 x1 y1 .. -> x0 x1 .. y0 y1 ..
 std::size_t stored_channel(Form form, std::size_t channel, std::size_t head_width) {
   const std::size_t quarter = head_width / 4;
   if (form == Form::pairs_by_axis) {
     const std::size_t pair = channel / 2, of_axis = pair % quarter, axis = pair / quarter;
     return 2 * (2 * of_axis + axis) + channel % 2;
+  }
+  if (form == Form::halves_in_turn) {
+    const std::size_t of_half = channel % (2 * quarter), axis = of_half / quarter;
+    return channel - of_half + 2 * (of_half % quarter) + axis;
   }
   const std::size_t block = channel / quarter, from = block == 1 ? 2 : block == 2 ? 1 : block;
   return from * quarter + channel % quarter;
@@ -132,6 +137,7 @@ void reorder(Form form, std::span<const float> in, std::size_t columns, const Fo
       std::ranges::copy(in.first(in.size() - columns), std::ranges::copy(in.last(columns), out).out);
       return;
     case Form::pairs_by_axis:
+    case Form::halves_in_turn:
     case Form::halves_by_axis: return permute_heads(form, in, columns, sizes.head_width, out);
     default: return sort_heads(in, columns, sizes.head_width, out);
   }
@@ -180,6 +186,7 @@ bool moves_numbers(Form form) {
     case Form::head_rows:
     case Form::pairs_by_axis:
     case Form::halves_by_axis:
+    case Form::halves_in_turn:
     case Form::last_first:
     case Form::patches_second:
     case Form::cells:

@@ -47,6 +47,26 @@ constexpr Row kSavedPatch[] = {
     {Part::patch_bias, "encoder.patch_embed.proj.bias"},
 };
 constexpr Row kSavedNorm[] = {at(Place::outside, {Part::merger_norm_gamma, "model.mm_projector.pre_norm.*"})};
+// The tower by itself, as transformers saves it.
+constexpr Row alone(Share third, std::string_view source) {
+  Row row = joined(Part::qkv_weight, third, source);
+  row.form = Form::halves_in_turn;
+  return row;
+}
+constexpr Row kAlone[] = {
+    {Part::position_table, "patch_embed.pos_emb.position_embeddings", Form::grid},
+    {Part::norm1_gamma, "layers.{}.norm1.*"},
+    alone({0, 3}, "layers.{}.attn.q_proj.*"),
+    alone({1, 3}, "layers.{}.attn.k_proj.*"),
+    joined(Part::qkv_weight, {2, 3}, "layers.{}.attn.v_proj.*"),
+    {Part::proj_weight, "layers.{}.attn.proj.*"},
+    {Part::norm2_gamma, "layers.{}.norm2.*"},
+    {Part::fc1_weight, "layers.{}.mlp.fc1.*"},
+    {Part::fc2_weight, "layers.{}.mlp.fc2.*"},
+    {Part::norm_gamma, "final_layernorm.*"},
+};
+constexpr std::string_view kAloneAnchor = "patch_embed.pos_emb.position_embeddings";
+static_assert(is_sound(kAlone));
 static_assert(is_complete(kRows) && is_sound(kKimiVlProjector) && is_sound(kSavedPatch) &&
               is_sound(kSavedNorm));
 
@@ -64,7 +84,8 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   PositionConfig& position = c.position;
   position.rope = RopeKind::axial;
   position.axis_order = AxisOrder::x_then_y;
-  position.pairing = RopePairing::neighbors;
+  const bool is_alone = files.has_weights && files.find(kAloneAnchor) != nullptr;
+  position.pairing = is_alone ? RopePairing::halves : RopePairing::neighbors;
   position.theta = read_rope_theta(json, 10000.0);
   position.added = AddedTable::patches;
   position.added_grid = {find_tower_size(json, {"pos_emb_height", "init_pos_emb_height"}, 64),
@@ -93,12 +114,14 @@ ParsedModel read(const SourceFiles& files) {
     out.layout.add(kKimiVlProjector);
   if (files.find("encoder.patch_embed.proj.weight") != nullptr) out.layout.add(kSavedPatch);
   if (files.find("model.mm_projector.pre_norm.weight", Place::outside) != nullptr) out.layout.add(kSavedNorm);
+  if (files.find(kAloneAnchor) != nullptr) out.layout.add(kAlone);
   add_whole_model_notes(files, out);
   return out;
 }
 
 std::optional<Match> match(const SourceFiles& files) {
   if (!has_model_type(files, {"kimi_k25", "kimi_k25_vision", "kimi_vl", "moonvit"})) return std::nullopt;
+  if (files.has_weights && files.tensors.find(kAloneAnchor) != nullptr) return Match{};
   return match_tower(files, "patch_embed.pos_emb.weight");
 }
 

@@ -17,8 +17,8 @@ namespace {
 constexpr Where kWhere{"hf_vit", ErrorKind::mismatch};
 constexpr std::string_view kTypes[] = {"vit",   "deit",  "vit_mae",          "vit_msn",
                                        "ijepa", "flava", "flava_image_model"};
-constexpr std::string_view kPrefixes[] = {"",       "vit.",         "deit.",
-                                          "ijepa.", "image_model.", "flava.image_model."};
+constexpr std::string_view kPrefixes[] = {
+    "", "vit.", "deit.", "ijepa.", "image_model.", "flava.image_model.", "encoder.", "vision_model."};
 
 constexpr Row kEnds[] = {
     {Part::norm_gamma, "layernorm.*"},
@@ -63,6 +63,13 @@ constexpr Ignored kIgnored[] = {
     {"pooler.dense.bias", "pooler of the pretraining task, which a classifier does not read"},
     {"embeddings.mask_token", "used in training only"},
 };
+/// Composed models, of which one is the image encoder.
+constexpr Ignored kComposed[] = {{"decoder.*", "decoder of texts", Place::outside},
+                                 {"enc_to_dec_proj.*", "decoder of texts", Place::outside},
+                                 {"text_model.*", "text tower", Place::outside},
+                                 {"text_projection.*", "text tower", Place::outside},
+                                 {"visual_projection.*", "into the space of texts", Place::outside},
+                                 {"logit_scale", "compares images with texts", Place::outside}};
 /// The image tower is one of five models.
 constexpr Ignored kFlavaIgnored[] = {{"*", "of FLAVA's other models", Place::outside}};
 /// MAE's decoder is a transformer, that of ViTForMaskedImageModeling and its like in DeiT one convolution.
@@ -122,6 +129,8 @@ ParsedModel read(const SourceFiles& files) {
   }
   if (out.config.head.input == HeadInput::class_and_distillation) out.layout.add(kTwoHeads);
   out.ignored.push_back(kIgnored);
+  if (files.match.prefix.ends_with("encoder.") || files.match.prefix.ends_with("vision_model."))
+    out.ignored.push_back(kComposed);
   if (out.config.family == "flava") out.ignored.push_back(kFlavaIgnored);
   if (out.config.family == "vit_mae") out.ignored.push_back(kMaeDecoder);
   if (out.config.family == "vit" || out.config.family == "deit") out.ignored.push_back(kConvolutionDecoder);

@@ -35,6 +35,7 @@ enum class Form : std::uint8_t {
   pairs_by_axis,   // rows of each head: pairs of both axes in turn, for those of one axis, then of the other
   halves_by_axis,  // rows of each head: halves of one axis each, themselves in halves, for A B A B of
                    // quarters
+  halves_in_turn,  // rows of each head: two halves, in each of which channels of both axes alternate
   last_first,      // the last row, then those in front of it
   cells,           // (N, C m m) for (N, m m C): cells of m x m tokens, channel by channel
   cell_kernel,     // (N, C, m, m) for the same
