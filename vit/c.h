@@ -125,10 +125,11 @@ enum {
                                  vit_session_segment() */
   VIT_BOXES = 1 << 29,        /* (n, m, 4) float32, x0, y0, x1, y1 in pixels; m differs from image to image */
   VIT_SCORES = (1 << 29) + 1, /* (n, m) float32, of boxes or segments; NaN where there is none */
-  VIT_CLASSES = (1 << 29) + 2,     /* (n, m) int32, of boxes or segments */
-  VIT_KEYPOINTS = (1 << 29) + 3,   /* (n, m, K, 3) float32, x, y in pixels and the score */
-  VIT_SEGMENT_IDS = (1 << 29) + 4, /* (n, m) int32, the numbers of segments in VIT_SEGMENTATION */
-  VIT_AREAS = (1 << 29) + 5        /* (n, m) int32, pixels of segments */
+  VIT_CLASSES = (1 << 29) + 2,      /* (n, m) int32, of boxes or segments */
+  VIT_KEYPOINTS = (1 << 29) + 3,    /* (n, m, K, 3) float32, x, y in pixels and the score */
+  VIT_SEGMENT_IDS = (1 << 29) + 4,  /* (n, m) int32, the numbers of segments in VIT_SEGMENTATION */
+  VIT_AREAS = (1 << 29) + 5,        /* (n, m) int32, pixels of segments */
+  VIT_PROBABILITIES = (1 << 29) + 6 /* (n, K, H, W) float32, of classes of pixels */
 };
 
 /* The results of a run, input by input. Reused for another run, it keeps its memory. */
@@ -579,6 +580,72 @@ VIT_API vit_status vit_anomaly_threshold(const vit_anomaly* anomaly, float* thre
  * its images. Otherwise as vit_session_run(). */
 VIT_API vit_status vit_anomaly_run(const vit_anomaly* anomaly, vit_session* session, const vit_input* inputs,
                                    size_t num_inputs, vit_results* results);
+
+/* ------------------------------------------------------------------------------------ classes of pixels */
+
+/* How labels are predicted from features. */
+enum {
+  VIT_FIT_LOGISTIC = 0, /* multinomial logistic regression */
+  VIT_FIT_KNN = 1,      /* nearest neighbors by cosine */
+  VIT_FIT_CENTROID = 2  /* nearest centroid */
+};
+/* How the features of patches become those of pixels. */
+enum {
+  VIT_UPSAMPLE_BILINEAR = 0, /* between the centers of patches */
+  VIT_UPSAMPLE_SHIFT = 1,    /* of several passes, for which the image is moved by parts of a patch */
+  VIT_UPSAMPLE_GUIDED = 2    /* along the edges of the image */
+};
+
+/* Settings of a classifier of pixels. Zeros mean the defaults of `vit fit --truth`. */
+typedef struct vit_pixel_options {
+  size_t struct_size;    /* sizeof the struct, set by the caller */
+  const int64_t* layers; /* blocks whose features are joined, negative ones from the end; none: the patches
+                            after the final norm */
+  size_t num_layers;     /* of layers */
+  const double* scales;  /* features at these multiples of the size are joined; none: 1 */
+  size_t num_scales;     /* of scales */
+  int32_t size_kind;     /* VIT_SIZE_MODEL, ...; but for NATIVE the whole image is shown, without crop */
+  int32_t upsampling;    /* VIT_UPSAMPLE_BILINEAR, ... */
+  size_t height;         /* of FIXED, pixels */
+  size_t width;          /* of FIXED, pixels */
+  size_t shifts;         /* of SHIFT: passes along each axis; 0: 2 */
+  int32_t color;         /* not 0: red, green and blue of the pixel are features, too */
+  int32_t method;        /* VIT_FIT_LOGISTIC, ... */
+  size_t neighbors;      /* of KNN; 0: 20 */
+  double strength;       /* of LOGISTIC: C of scikit-learn; 0: by cross-validation */
+  int32_t threads;       /* 0: all cores. Results do not depend on it. */
+} vit_pixel_options;
+
+/* Classes of pixels, and the working memory for them: for one thread at a time. */
+typedef struct vit_pixels vit_pixels;
+
+/* Learns from the labeled pixels of images: labels[i] is VIT_INT32 (height, width) of image i as decoded, a
+ * class from 0, or -1 = not labeled. `names` of the classes, or NULL with 0: their numbers. Preprocessed
+ * pixels and clips are refused. */
+VIT_API vit_status vit_pixels_fit(const vit_model* model, const vit_input* images, const vit_array* labels,
+                                  size_t num_images, const char* const* names, size_t num_names,
+                                  const vit_pixel_options* options, vit_pixels** pixels);
+/* Those of vit_pixels_save() or `vit fit --truth`. MISMATCH if they belong to another model. `threads`: 0:
+ * all cores. */
+VIT_API vit_status vit_pixels_load(const vit_model* model, const char* path, int32_t threads,
+                                   vit_pixels** pixels);
+/* Writes them to a safetensors file, atomically. */
+VIT_API vit_status vit_pixels_save(const vit_pixels* pixels, const char* path);
+/* Frees them. */
+VIT_API void vit_pixels_free(vit_pixels* pixels);
+
+/* Number of classes; 0 for NULL. */
+VIT_API size_t vit_pixels_size(const vit_pixels* pixels);
+/* Name of class `index`, valid as long as the classes. */
+VIT_API vit_status vit_pixels_label(const vit_pixels* pixels, size_t index, const char** label);
+/* Mean IoU of the cross-validation; NaN if there was none. *held_out (may be NULL): 0 nothing, 1 strokes, 2
+ * images. */
+VIT_API vit_status vit_pixels_iou(const vit_pixels* pixels, double* iou, int32_t* held_out);
+
+/* VIT_SEGMENTATION of images, and VIT_PROBABILITIES if `probabilities` is not 0. A failed image does not stop
+ * the others; the status is that of the first one. */
+VIT_API vit_status vit_pixels_run(vit_pixels* pixels, const vit_input* inputs, size_t num_inputs,
+                                  int32_t probabilities, vit_results* results);
 
 /* ------------------------------------------------------------------------------------------ dense heads */
 

@@ -102,6 +102,7 @@ TEST_CASE("c: the structs of Python are those of the header") {
                            {"RopeIdentifyOptions", "vit_rope_identify_options"},
                            {"SegmentOptions", "vit_segment_options"},
                            {"Prediction", "vit_prediction"},
+                           {"PixelOptions", "vit_pixel_options"},
                            {"Array", "vit_array"}}) {
     CAPTURE(both.second);  // clang 14 captures no names of a structured binding
     CHECK(python_members(both.first) == c_members(both.second));

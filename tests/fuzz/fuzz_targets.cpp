@@ -5,6 +5,7 @@
 #include "tests/fuzz/fuzz_decode.h"
 #include "tests/fuzz/fuzz_dense.h"
 #include "tests/fuzz/fuzz_json.h"
+#include "tests/fuzz/fuzz_pixels.h"
 #include "tests/fuzz/fuzz_program.h"
 #include "tests/fuzz/fuzz_rope.h"
 #include "tests/fuzz/fuzz_serve.h"
@@ -67,6 +68,10 @@ std::span<const Target> targets() {
       {"vocabulary", run_vocabulary, vocabulary_seeds},
       {"merges", run_merges, merges_seeds, kLineStructure},
       {"clean", run_clean, clean_seeds},
+#ifdef VIT_FUZZ_PIXELS
+      {"pixel_labels", run_pixel_labels, pixel_labels_seeds},
+      {"pixel_head", run_pixel_head, pixel_head_seeds},
+#endif
 #ifdef VIT_FUZZ_PROGRAM
       {"npy", run_npy, npy_seeds},
       {"truth_map", run_truth_map, truth_map_seeds},

@@ -96,6 +96,21 @@ def anomalies(model: vitcpp.Model, pictures: Sequence[Path], folder: Path) -> No
     assert found.score >= 0 and threshold is not None and answer is not None and distances.ndim == 2
 
 
+def classes_of_pixels(model: vitcpp.Model, folder: Path) -> None:
+    image = np.zeros((24, 24, 3), np.uint8)
+    image[:, 12:] = 200
+    labels = np.full((24, 24), -1)
+    labels[2:22, 2:8], labels[2:22, 16:22] = 3, 7
+    pixels = vitcpp.PixelClassifier(model, method="logistic", layers=[0], size="native", scales=[1.0], upsample="guided", strength=1.0)
+    pixels.fit(image, labels, names=["dark", "bright"]).save(folder / "pixels.safetensors")
+    found: Any = pixels.predict(image)
+    probabilities: Any = vitcpp.PixelClassifier.load(model, folder / "pixels.safetensors").predict_proba(image)
+    iou: float | None = pixels.cross_validated_iou_
+    held_out: str = pixels.held_out_
+    assert found.shape == (24, 24) and probabilities.shape == (24, 24, 2) and list(pixels.classes_) == [3, 7]
+    assert iou is None and held_out == "nothing"
+
+
 def rotations() -> None:
     rates: Doubles = position.frequencies(4, "theta", 100.0)
     t_x, t_y = position.grid_coordinates((2, 3), "centered")
@@ -138,5 +153,6 @@ def main(data: Path, folder: Path) -> None:
     maps(data / "golden", pictures[0])
     visual_tokens(data / "golden/towers/qwen3-vl", folder / "tower")
     anomalies(model, pictures, folder)
+    classes_of_pixels(model, folder)
     rotations()
     errors(folder)

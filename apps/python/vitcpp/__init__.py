@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from . import position as position
     from ._dense import BoxEdges as BoxEdges, Depth as Depth, Detection as Detection, Pose as Pose, Segment as Segment
     from ._anomaly import AnomalyModel as AnomalyModel, AnomalyResult as AnomalyResult
+    from ._pixels import PixelClassifier as PixelClassifier
     from ._model import Model as Model, Precision as Precision, Score as Score
     from ._text import Tokenizer as Tokenizer
     from .position import RopeTable as RopeTable
@@ -45,6 +46,7 @@ __all__ = [
     "InternalError",
     "MismatchError",
     "Model",
+    "PixelClassifier",
     "Pose",
     "RopeTable",
     "Score",
@@ -57,7 +59,7 @@ __all__ = [
 ]
 
 # numpy and the library are loaded when they are needed, so that importing takes no time.
-_LAZY = {"Tokenizer": "_text", "RopeTable": "position"}
+_LAZY = {"Tokenizer": "_text", "RopeTable": "position", "PixelClassifier": "_pixels"}
 _LAZY.update(dict.fromkeys(("AnomalyModel", "AnomalyResult"), "_anomaly"))
 _LAZY.update(dict.fromkeys(("Model", "Precision", "Score"), "_model"))
 _LAZY.update(dict.fromkeys(("BoxEdges", "Depth", "Detection", "Pose", "Segment"), "_dense"))

@@ -148,6 +148,26 @@ class AnomalyOptions(Options):
     ]
 
 
+class PixelOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("layers", POINTER(c_int64)),
+        ("num_layers", c_size_t),
+        ("scales", POINTER(c_double)),
+        ("num_scales", c_size_t),
+        ("size_kind", c_int32),
+        ("upsampling", c_int32),
+        ("height", c_size_t),
+        ("width", c_size_t),
+        ("shifts", c_size_t),
+        ("color", c_int32),
+        ("method", c_int32),
+        ("neighbors", c_size_t),
+        ("strength", c_double),
+        ("threads", c_int32),
+    ]
+
+
 class SegmentOptions(Options):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -226,7 +246,7 @@ MERGED = 1 << 15
 ANOMALY_SCORE, ANOMALY_DISTANCES = 1 << 24, 1 << 25
 DEPTH, NORMALS, SEGMENTATION = 1 << 26, 1 << 27, 1 << 28
 BOXES, SCORES, CLASS_INDICES, KEYPOINTS = 1 << 29, (1 << 29) + 1, (1 << 29) + 2, (1 << 29) + 3
-SEGMENT_IDS, AREAS = (1 << 29) + 4, (1 << 29) + 5
+SEGMENT_IDS, AREAS, PROBABILITIES = (1 << 29) + 4, (1 << 29) + 5, (1 << 29) + 6
 
 _HANDLE = POINTER(c_void_p)
 _STRINGS = POINTER(c_char_p)
@@ -265,6 +285,14 @@ _CALLS: dict[str, list[Any]] = {
     "vit_anomaly_load": [c_void_p, c_char_p, _HANDLE],
     "vit_anomaly_save": [c_void_p, c_char_p],
     "vit_anomaly_threshold": [c_void_p, POINTER(c_float), POINTER(c_double)],
+    "vit_pixels_fit": [
+        c_void_p, POINTER(Input), POINTER(Array), c_size_t, POINTER(c_char_p), c_size_t, POINTER(PixelOptions), _HANDLE,
+    ],
+    "vit_pixels_load": [c_void_p, c_char_p, c_int32, _HANDLE],
+    "vit_pixels_save": [c_void_p, c_char_p],
+    "vit_pixels_label": [c_void_p, c_size_t, POINTER(c_char_p)],
+    "vit_pixels_iou": [c_void_p, POINTER(c_double), POINTER(c_int32)],
+    "vit_pixels_run": [c_void_p, POINTER(Input), c_size_t, c_int32, c_void_p],
     "vit_anomaly_run": [c_void_p, c_void_p, POINTER(Input), c_size_t, c_void_p],
     "vit_model_depth_unit": [c_void_p, POINTER(c_int32)],
     "vit_model_head_label": [c_void_p, c_size_t, POINTER(c_char_p)],
@@ -293,7 +321,7 @@ _CALLS: dict[str, list[Any]] = {
     "vit_sinusoidal": [c_int32, c_size_t, c_size_t, c_size_t, c_double, c_int32, c_void_p],
 }  # fmt: skip
 _FREES = ["results", "model", "preprocessor", "session", "classifier", "text_tower", "text_encoder", "tokenizer",
-          "anomaly", "detector", "rope_table", "rope_form", "rope_identity"]  # fmt: skip
+          "anomaly", "detector", "pixels", "rope_table", "rope_form", "rope_identity"]  # fmt: skip
 
 
 def _path() -> str:
@@ -322,7 +350,7 @@ def _load() -> ctypes.CDLL:
     library.vit_preprocessor_describe.argtypes = [c_void_p]
     library.vit_results_size.restype = c_size_t
     library.vit_results_size.argtypes = [c_void_p]
-    for name in ("vit_model_num_head_labels", "vit_detector_size"):
+    for name in ("vit_model_num_head_labels", "vit_detector_size", "vit_pixels_size"):
         getattr(library, name).restype = c_size_t
         getattr(library, name).argtypes = [c_void_p]
     library.vit_tokenizer_context_length.restype = c_size_t

@@ -1,0 +1,97 @@
+#include "tests/fuzz/fuzz_pixels.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+
+#include "apps/vit/inputs/pixel_labels.h"
+#include "tests/apps/pixel_files.h"
+#include "tests/support/files.h"
+#include "vit/api/head_file.h"
+#include "vit/fit.h"
+#include "vit/pixels.h"
+
+namespace vit::fuzz {
+namespace {
+
+constexpr auto kInMemory = test::TemporaryFolder::Place::memory;
+
+/// Reads the labels of image.jpg, and puts their values in order.
+void read_labels(const std::filesystem::path& truth) {
+  app::LabelFiles files(truth, {0});
+  const app::Input image{.name = "image.jpg", .path = "image.jpg", .pixels = nullptr};
+  const std::optional<app::PixelLabels> labels = files.read(image, "image", ImageSize{5, 7});
+  if (!labels) return;
+  app::LabelClasses classes;
+  classes.add(*labels);
+  classes.sort(files);
+  const Tensor<std::int32_t> map = classes.classes_of(*labels);
+  const auto count = static_cast<std::int32_t>(classes.size());
+  if (std::ranges::any_of(map.flat(), [count](std::int32_t c) { return c < -1 || c >= count; }))
+    throw std::logic_error("a pixel of a class that is none");
+  for (const std::int64_t value : classes.values()) files.name_of(classes.kind(), value);
+}
+
+}  // namespace
+
+void run_pixel_labels(std::string_view input) {
+  static const test::TemporaryFolder folder(kInMemory);
+  const bool is_json = !input.empty() && (input.front() == '{' || input.front() == '[');
+  std::filesystem::remove(folder / "image.png");
+  std::filesystem::remove(folder / "image.json");
+  const std::filesystem::path file = folder.write(is_json ? "image.json" : "image.png", input);
+  try {
+    read_labels(folder.path());
+  } catch (const Error&) {
+    if (!is_json) throw;
+  }
+  if (is_json) read_labels(file);  // of COCO
+}
+
+std::vector<std::string> pixel_labels_seeds() {
+  static const test::TemporaryFolder folder(kInMemory);
+  const auto seed = [](const std::filesystem::path& path) { return test::read_text(path); };
+  test::write_gray((folder / "gray.png").string(), {"0120", "..17"}, 255);
+  test::write_palette((folder / "palette.png").string(), {"0120"}, {{0, 0, 0}, {255, 0, 0}, {0, 255, 0}});
+  test::write_strokes((folder / "strokes.png").string(), {".rb.", "rr.."});
+  return {R"({"imageHeight": 4, "imageWidth": 6, "shapes": [
+             {"label": "a", "points": [[0, 0], [3, 0], [3, 2]], "shape_type": "polygon"},
+             {"label": "b", "points": [[2, 1], [5, 4]], "shape_type": "circle"},
+             {"label": "c", "points": [[2, 1], [5, 4], [1, 1]], "shape_type": "linestrip"}]})",
+          R"({"images": [{"id": 5, "file_name": "image.jpg", "height": 4, "width": 6}],
+             "categories": [{"id": 2, "name": "cell"}], "annotations": [
+             {"image_id": 5, "category_id": 2, "segmentation": [[0, 0, 6, 0, 6, 2, 0, 2]]},
+             {"image_id": 5, "category_id": 3, "segmentation": {"size": [4, 6], "counts": [2, 3, 19]}},
+             {"image_id": 5, "category_id": 3, "segmentation": {"size": [4, 6], "counts": "23c0"}}]})",
+          seed(folder / "gray.png"), seed(folder / "palette.png"), seed(folder / "strokes.png")};
+}
+
+void run_pixel_head(std::string_view input) {
+  static const test::TemporaryFolder folder(kInMemory);
+  static const ClassifierHead functions = [] {
+    Tensor<float> rows(Shape{4, 2});
+    rows.data()[0] = 1;
+    return fit_centroid(rows, std::vector<std::uint32_t>{0, 1, 0, 1}, {.num_folds = 0});
+  }();
+  const std::filesystem::path path = folder / "head.safetensors";
+  internal::write_head(path, functions, {{internal::kPixelsMember, std::string(input)}});
+  const PixelHead head = PixelHead::load(path);
+  head.save(path);
+  const PixelHead again = PixelHead::load(path);
+  if (again.options.layers != head.options.layers || again.sources != head.sources ||
+      again.cross_validated_iou != head.cross_validated_iou)
+    throw std::logic_error("what is written is read as another head");
+}
+
+std::vector<std::string> pixel_head_seeds() {
+  return {R"({"format": 1, "layers": [1, 3], "size": {"kind": "fixed", "height": 518, "width": 518},
+             "scales": [1.0, 0.5], "upsampling": "guided", "shifts": 2, "color": true, "unit_length": false,
+             "sources": ["3", "7"], "background": false, "images": 2, "pixels": 100, "held_out": "images",
+             "cross_validated_iou": 0.5})",
+          R"({"format": 1, "layers": [], "size": {"kind": "native"}, "scales": [1.0], "upsampling": "shift",
+             "shifts": 4, "color": false, "unit_length": true, "sources": [], "background": true, "images": 1,
+             "pixels": 1, "held_out": "nothing", "cross_validated_iou": null})"};
+}
+
+}  // namespace vit::fuzz
