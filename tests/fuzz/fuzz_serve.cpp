@@ -4,6 +4,8 @@
 #include <stdexcept>
 
 #include "apps/vit/rings/serve/http/base64.h"
+#include "apps/vit/rings/serve/http/gzip.h"
+#include "apps/vit/rings/serve/http/http.h"
 #include "apps/vit/rings/serve/http/http_head.h"
 #include "apps/vit/rings/serve/http/multipart.h"
 #include "apps/vit/rings/serve/routes/api_error.h"
@@ -117,6 +119,35 @@ std::vector<std::string> openai_body_seeds() {
        R"({"input": "QUJD", "modality": "image", "candidate_labels": ["a", "b"], "template": "one {}.", "top_k": 2})",
        R"({"input": [[1, 2]]})"},
       run_openai_body);
+}
+
+/// NDJSON.
+void run_openai_lines(std::string_view input) {
+  run_refusing([&] {
+    app::HttpRequest request;
+    request.content_type = "application/x-ndjson";
+    request.body = input;
+    constexpr std::size_t kMost = 8;
+    const internal::Json body = app::read_request(request, kMaxBody);
+    const std::size_t count = app::read_inputs(request, body, app::StringMeaning::text, kMost).size();
+    if (count == 0 || count > kMost) throw std::logic_error("lines are counted wrongly");
+  });
+}
+
+std::vector<std::string> openai_lines_seeds() {
+  return only_accepted(
+      {"{\"model\": \"m\"}\n\"a cat\"\n{\"image\": \"QUJD\"}\n", "{\"modality\": \"image\"}\r\n\r\n\"QUJD\""},
+      run_openai_lines);
+}
+
+void run_accept_encoding(std::string_view input) {
+  const bool takes = app::accepts_gzip(input);
+  if (takes && input.find_first_of("gG*xX") == std::string_view::npos)
+    throw std::logic_error("gzip is not in the header");
+}
+
+std::vector<std::string> accept_encoding_seeds() {
+  return {"gzip, deflate, br", "identity;q=1, *;q=0", "GZIP;q=0.5"};
 }
 
 void run_weaviate_body(std::string_view input) {

@@ -17,6 +17,10 @@ std::vector<std::string> http_head_seeds();
 /// Bodies of /v1/embeddings and /v1/classify.
 void run_openai_body(std::string_view input);
 std::vector<std::string> openai_body_seeds();
+void run_openai_lines(std::string_view input);
+std::vector<std::string> openai_lines_seeds();
+void run_accept_encoding(std::string_view input);
+std::vector<std::string> accept_encoding_seeds();
 /// Bodies of /vectorize, and of /page/look and /page/nearest.
 void run_weaviate_body(std::string_view input);
 std::vector<std::string> weaviate_body_seeds();

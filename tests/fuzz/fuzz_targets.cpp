@@ -92,6 +92,8 @@ std::span<const Target> targets() {
       {"form", run_form, form_seeds},
       {"http_head", run_http_head, http_head_seeds},
       {"openai_body", run_openai_body, openai_body_seeds},
+      {"openai_lines", run_openai_lines, openai_lines_seeds},
+      {"accept_encoding", run_accept_encoding, accept_encoding_seeds},
       {"weaviate_body", run_weaviate_body, weaviate_body_seeds},
       {"page_body", run_page_body, page_body_seeds},
       {"immich_entries", run_immich_entries, immich_entries_seeds},

@@ -38,6 +38,7 @@ constexpr const char* kExamples =
     "  vit bench --model vit_base/ --sizes 224,384,256x512 --batch 1,8 --threads 1,2\n"
     "  vit bench --architecture vit_tiny_patch16_224 --sizes 1024,2048 --dtype float32,bfloat16,int8\n"
     "  vit bench --json > before.json\n"
+    "  vit bench --serve --model vit_base/ --seconds 60\n"
     "  vit bench --report > machine.json";
 
 constexpr const char* kReportArchitecture = "vit_small_patch16_224";  // where no model is given
@@ -51,6 +52,8 @@ struct BenchOptions {
   double seconds = 1.0;
   bool json = false;
   bool report = false;
+  bool serves = false;
+  ServerBench server{};
 };
 
 /// Height and width of the input. Throws UsageError for native.
@@ -194,6 +197,19 @@ void bench_variant(const BenchOptions& options, const std::shared_ptr<const Mode
   }
 }
 
+/// One run of a server, with the precision and threads that the lists name.
+int bench_of_server(const BenchOptions& options, BenchServer of_server) {
+  if (options.report || !options.sizes.empty() || options.precisions.size() > 1 || options.threads.size() > 1)
+    fail_usage("--serve measures one server: one --dtype, one --threads, and --size in place of --sizes");
+  CommonOptions common = options.common;
+  if (!options.precisions.empty()) common.model_options.precision = options.precisions.front();
+  common.session.threads = options.threads.front();
+  ServerBench server = options.server;
+  server.seconds = options.seconds;
+  server.as_json = options.json;
+  return of_server(common, server);
+}
+
 int bench(const BenchOptions& options) {
   const std::vector<CommonOptions> all = variants(options);
   std::shared_ptr<const Model> model = bench_model(all.front());
@@ -228,7 +244,7 @@ int bench(const BenchOptions& options) {
 
 }  // namespace
 
-Command bench_command() {
+Command bench_command(BenchServer of_server) {
   const auto options = std::make_shared<BenchOptions>();
   Command command{
       .name = "bench",
@@ -276,8 +292,25 @@ Command bench_command() {
             .type_name = "",
             .help = "What to send to those who have no such machine: all kernels and precisions, as JSON; "
                     "without a model, of ViT-S",
-            .flag = &options->report}},
-      .run = [options] { return bench(*options); }};
+            .flag = &options->report},
+           {.name = "--serve",
+            .type_name = "",
+            .help = "Images an hour and memory of vit serve with this model, by clients on this machine that "
+                    "send one image after the other",
+            .flag = &options->serves},
+           {.name = "--clients",
+            .type_name = "N",
+            .help = "Clients of --serve at a time",
+            .target = integer_target(options->server.clients, std::size_t{1}, std::size_t{1000})},
+           {.name = "--image",
+            .type_name = "FILE",
+            .help = "What they send, alternating; repeatable; default: the photographs of the program's data",
+            .target = list_target(options->server.images,
+                                  [](const std::string& value) { return std::filesystem::path(value); }),
+            .occurs = Occurs::repeated}},
+      .run = [options, of_server] {
+        return options->serves ? bench_of_server(*options, of_server) : bench(*options);
+      }};
   add_common_options(command.options, options->common, BatchOptions::lists);
   return command;
 }

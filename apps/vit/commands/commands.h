@@ -1,13 +1,25 @@
 // The commands of the core, each described as data. Those of the rings: apps/vit/rings/rings.h.
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "apps/vit/commands/measure.h"
 #include "apps/vit/ground/command_line.h"
+#include "apps/vit/options/options.h"
 
 namespace vit::app {
+
+/// How a server is measured.
+struct ServerBench {
+  std::size_t clients = 8;  // at a time
+  double seconds = 10.0;
+  std::vector<std::filesystem::path> images{};  // that they send; none: those of the program
+  bool as_json = false;
+};
+using BenchServer = int (*)(const CommonOptions& common, const ServerBench& options);
 
 Command classify_command();
 /// With what it can measure besides accuracy, in the order of their options.
@@ -15,7 +27,8 @@ Command evaluate_command(std::vector<std::shared_ptr<Measure>> measures);
 Command embed_command();
 Command preprocess_command();
 Command info_command();
-Command bench_command();
+/// `of_server` measures what a server of the model holds.
+Command bench_command(BenchServer of_server);
 Command tokenize_command();
 Command rope_command();
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "apps/vit/commands/commands.h"
 #include "apps/vit/commands/measure.h"
 #include "apps/vit/ground/command_line.h"
 
@@ -35,5 +36,7 @@ std::shared_ptr<Measure> anomaly_measure();
 
 // serve
 Command serve_command();
+/// --serve of bench: prints what a server of the model holds.
+int bench_server(const CommonOptions& common, const ServerBench& options);
 
 }  // namespace vit::app

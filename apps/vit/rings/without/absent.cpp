@@ -5,12 +5,12 @@
 
 namespace vit::app {
 using namespace internal;
-namespace {
-
-[[noreturn]] void fail_absent(const std::string& name, const std::string& requirement) {
+void fail_absent(const std::string& name, const std::string& requirement) {
   fail(Where{std::string_view(name), ErrorKind::unsupported}, "vit ", name,
        " is not in this build: ", requirement);
 }
+
+namespace {
 
 class AbsentMeasure : public Measure {
  public:

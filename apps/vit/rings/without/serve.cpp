@@ -13,4 +13,8 @@ Command serve_command() {
                         kServeRequirement);
 }
 
+int bench_server(const CommonOptions& /*common*/, const ServerBench& /*options*/) {
+  fail_absent("bench --serve", kServeRequirement);
+}
+
 }  // namespace vit::app

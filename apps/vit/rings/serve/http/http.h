@@ -19,6 +19,7 @@ struct HttpRequest {
   std::string host;    // of the server, as the client calls it: HOST[:PORT]
   std::string content_type;
   std::string accept;
+  bool takes_gzip = false;  // of answers
   std::string authorization;
   std::string api_key;   // of X-Api-Key
   std::string id;        // X-Request-Id, of the client or made here

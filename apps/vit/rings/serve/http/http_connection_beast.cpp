@@ -4,18 +4,16 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
-#include <ctime>
 #include <memory>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include "apps/vit/rings/serve/http/header_text.h"
 #include "apps/vit/rings/serve/http/http_head.h"
+#include "apps/vit/rings/serve/http/http_message_beast.h"
 
 namespace vit::app {
 namespace {
@@ -30,63 +28,6 @@ constexpr std::size_t kLingerBytes = std::size_t{256} << 20;  // read and thrown
 constexpr auto kLingerTime = std::chrono::seconds(5);
 constexpr auto kStalledTime = std::chrono::seconds(2);  // without a byte of a body
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-
-/// A number that only this request has.
-std::string new_id() {
-  static std::mt19937_64 random(std::random_device{}());
-  std::array<char, 17> digits;
-  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(random()));
-  return digits.data();
-}
-
-/// An id of the client that can go into a log as it is.
-bool is_usable_id(std::string_view id) {
-  const auto is_plain = [](char c) {
-    return (c >= '0' && c <= '9') || (ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z') || c == '-' ||
-           c == '_' || c == '.';
-  };
-  return !id.empty() && id.size() <= 64 && std::ranges::all_of(id, is_plain);
-}
-
-std::string http_date() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  constexpr std::array<const char*, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  constexpr std::array<const char*, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  std::array<char, 64> out;
-  std::snprintf(out.data(), out.size(), "%s, %02d %s %d %02d:%02d:%02d GMT",
-                kDays[static_cast<std::size_t>(parts.tm_wday)], parts.tm_mday,
-                kMonths[static_cast<std::size_t>(parts.tm_mon)], parts.tm_year + 1900, parts.tm_hour,
-                parts.tm_min, parts.tm_sec);
-  return out.data();
-}
-
-/// A body in memory that grows with the bytes that arrive, whatever length is announced.
-struct GrowingBody {
-  using value_type = std::string;
-  static std::uint64_t size(const value_type& body) { return body.size(); }
-
-  class reader {
-   public:
-    template <bool isRequest, typename Fields>
-    reader(http::header<isRequest, Fields>&, value_type& body) : body_(body) {}
-    void init(const boost::optional<std::uint64_t>&, error_code& error) { error = {}; }
-    template <typename Buffers>
-    std::size_t put(const Buffers& buffers, error_code& error) {
-      error = {};
-      const std::size_t before = body_.size();
-      for (const auto part : beast::buffers_range_ref(buffers))
-        body_.append(static_cast<const char*>(part.data()), part.size());
-      return body_.size() - before;
-    }
-    void finish(error_code& error) { error = {}; }
-
-   private:
-    value_type& body_;
-  };
-};
 
 class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
  public:
@@ -115,20 +56,14 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   bool is_served() const override { return state_ == State::working || state_ == State::answering; }
   void drop() override {
     record_.status = kClientGone;
-    if (record_.id.empty()) {
-      record_.id = request_.id;
-      record_.method = request_.method;
-      record_.path = request_.path;
-    }
+    note_request();
     finish();
     close();
   }
   void refuse_late() override {
     if (state_ != State::working) return;
     gone_->store(true);
-    HttpResponse late = shared_.handler.refuse(503, "the server ends; try again");
-    late.headers.emplace_back("Retry-After", "5");
-    answer_and_close(std::move(late));
+    refuse(503, "the server ends; try again");
   }
   void close() override {
     state_ = State::closing;
@@ -179,7 +114,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     state_ = State::head;
     is_finished_ = false;
     started_ = Clock::now();
-    request_.id = new_id();
+    request_.id = new_request_id();
     searched_ = 0;
     start_timer(started_ + std::chrono::seconds(shared_.limits.head_seconds));
     find_end_of_head();
@@ -233,21 +168,19 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   void take_fields() {
     const auto& head = parser_->get();
-    const auto field = [&](auto name) { return std::string(head[name]); };
-    request_.method = std::string(head.method_string());
-    is_head_ = request_.method == "HEAD";
-    if (is_head_) request_.method = "GET";
-    request_.path = path_of_target(std::string_view(head.target().data(), head.target().size()));
-    request_.host = field(http::field::host);
-    request_.content_type = field(http::field::content_type);
-    request_.accept = field(http::field::accept);
-    request_.authorization = field(http::field::authorization);
-    request_.api_key = field("X-Api-Key");
-    request_.is_bulk = equal_ignoring_case(field("X-Priority"), "bulk");
+    is_head_ = head.method() == http::verb::head;
+    vit::app::take_fields(head, request_);
     request_.peer = peer_;
-    if (const std::string id = field("X-Request-Id"); is_usable_id(id)) request_.id = id;
-    origin_ = field(http::field::origin);
+    origin_ = std::string(head[http::field::origin]);
     if (!shared_.allows(origin_)) origin_.clear();
+  }
+
+  /// Before the request is handed over.
+  void note_request() {
+    if (!record_.id.empty()) return;
+    record_.id = request_.id;
+    record_.method = is_head_ ? "HEAD" : request_.method;
+    record_.path = request_.path;
   }
 
   /// Whether a browser asks if a page of an origin that is allowed may send a request.
@@ -257,14 +190,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   }
 
   void admit(bool is_too_large) {
-    if (is_preflight())
-      return answer_and_close(
-          {.status = 204,
-           .content_type = "",
-           .headers = {{"Access-Control-Allow-Methods", "GET, HEAD, POST"},
-                       {"Access-Control-Allow-Headers",
-                        "Authorization, Content-Type, X-Api-Key, X-Priority, X-Request-Id"},
-                       {"Access-Control-Max-Age", "600"}}});
+    if (is_preflight()) return answer_and_close(preflight_answer());
     if (std::optional<HttpResponse> answer = shared_.handler.admit(request_))
       return answer_and_close(std::move(*answer));
     record_.client = request_.client;
@@ -338,14 +264,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     deadline_.async_wait([self = shared_from_this(), generation = generation_](const error_code& error) {
       if (error || !self->is_working(generation)) return;
       self->gone_->store(true);
-      HttpResponse late = self->shared_.handler.refuse(503, "the answer was not ready in time; try again");
-      late.headers.emplace_back("Retry-After", "5");
-      self->answer(std::move(late));
+      self->answer(self->shared_.handler.refuse(503, "the answer was not ready in time; try again"));
     });
     watch_client();
-    record_.id = request_.id;
-    record_.method = is_head_ ? "HEAD" : request_.method;
-    record_.path = request_.path;
+    note_request();
     shared_.handler.handle(std::move(request_), responder(), gone);
   }
 
@@ -395,27 +317,12 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     error_code ignored;
     stream_.socket().cancel(ignored);  // the watch of the client
     const bool keeps = !closes_ && parser_->keep_alive() && !shared_.is_stopping;
-    response_.emplace(static_cast<http::status>(response.status), 11);
-    response_->set(http::field::date, http_date());
-    if (!response.content_type.empty()) response_->set(http::field::content_type, response.content_type);
     const std::string& id = record_.id.empty() ? request_.id : record_.id;
-    response_->set("X-Request-Id", id);
-    for (const auto& [name, value] : response.headers) response_->set(name, value);
-    if (!origin_.empty()) {
-      response_->set(http::field::access_control_allow_origin, origin_);
-      response_->set(http::field::access_control_expose_headers, "Retry-After, X-Request-Id");
-      response_->set(http::field::vary, "Origin");
-    }
-    response_->keep_alive(keeps);
-    const std::size_t length = response.body.size();
-    if (!is_head_) response_->body() = std::move(response.body);
-    if (response.status != 204) response_->content_length(length);
-    if (record_.id.empty()) {
-      record_.id = request_.id;
-      record_.method = is_head_ ? "HEAD" : request_.method;
-      record_.path = request_.path;
-    }
-    record_.status = response.status;
+    const unsigned status = response.status;
+    response_ = to_message(std::move(response),
+                           {.id = id, .origin = origin_, .keeps_connection = keeps, .has_body = !is_head_});
+    note_request();
+    record_.status = status;
     write(keeps);
   }
 
@@ -430,11 +337,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         return self->wait_for_request(std::chrono::seconds(self->shared_.limits.idle_seconds));
       self->linger();
     };
-    if (is_head_) {
-      http::async_write_header(stream_, *serializer_, done);
-    } else {
-      http::async_write(stream_, *serializer_, done);
-    }
+    is_head_ ? http::async_write_header(stream_, *serializer_, done)
+             : http::async_write(stream_, *serializer_, done);
   }
 
   /// A client that still sends would lose the answer if the connection were closed at once.
@@ -481,8 +385,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   std::string origin_;  // of the page that asks, where it may
   std::shared_ptr<std::atomic<bool>> gone_;
   Clock::time_point started_, linger_until_, progressed_;
-  std::size_t lingered_ = 0;
-  std::size_t searched_ = 0;  // bytes of the head
+  std::size_t lingered_ = 0, searched_ = 0;  // bytes; of the head
   bool is_head_ = false, closes_ = false, is_finished_ = true, is_late_ = false;
 };
 

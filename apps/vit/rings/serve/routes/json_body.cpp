@@ -5,6 +5,7 @@
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/rings/serve/http/base64.h"
 #include "apps/vit/rings/serve/routes/api_error.h"
+#include "apps/vit/rings/serve/routes/lines.h"
 #include "vit/base/check.h"
 #include "vit/io/json_writer.h"
 
@@ -29,6 +30,11 @@ internal::Json read_json_body(const std::string& body, std::size_t max_bytes, st
   } catch (const Error& error) {
     throw ApiError(400, std::string(error.message()), {}, "invalid_json");
   }
+}
+
+internal::Json read_request(const HttpRequest& request, std::size_t max_bytes, std::size_t max_values) {
+  if (!has_lines(request)) return read_json_body(request.body, max_bytes, max_values);
+  return read_json_body(request.body.substr(0, request.body.find('\n')), max_bytes, max_values);
 }
 
 void check_count(std::size_t count, std::string_view name, std::size_t max_inputs) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/vit/rings/serve/http/http.h"
 #include "apps/vit/rings/serve/work/engine.h"
 #include "vit/io/json.h"
 
@@ -20,6 +21,10 @@ inline constexpr std::size_t kMaxJsonValues = 100'000;
 /// ApiError (400).
 internal::Json read_json_body(const std::string& body, std::size_t max_bytes,
                               std::size_t max_values = kMaxJsonValues);
+
+/// The same of a request: of lines of JSON (NDJSON) the first one, after which each line is an input.
+internal::Json read_request(const HttpRequest& request, std::size_t max_bytes,
+                            std::size_t max_values = kMaxJsonValues);
 
 /// Throws ApiError (400) for a list of more inputs than a request may have.
 void check_count(std::size_t count, std::string_view name, std::size_t max_inputs);
@@ -51,6 +56,10 @@ enum class StringMeaning { text, image };
 /// Throws ApiError (400) that names the place.
 std::vector<WorkItem> read_openai_inputs(const internal::Json& body, StringMeaning strings,
                                          std::size_t max_inputs);
+/// The inputs of a request whose members are `body`: the same, or of NDJSON the lines after the first, each
+/// an element of `input`; they are counted as they are read.
+std::vector<WorkItem> read_inputs(const HttpRequest& request, const internal::Json& body,
+                                  StringMeaning strings, std::size_t max_inputs);
 /// The texts of a member that is a string or a list of them. Throws ApiError (400).
 std::vector<WorkItem> read_texts(const internal::Json& body, std::string_view name, std::size_t max_inputs);
 

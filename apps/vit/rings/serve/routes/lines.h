@@ -1,16 +1,25 @@
-// Answers of one line an input (NDJSON).
+// Requests and answers of one line an input (NDJSON).
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "apps/vit/rings/serve/routes/service.h"
+#include "apps/vit/rings/serve/http/header_text.h"
+#include "apps/vit/rings/serve/http/http.h"
+#include "apps/vit/rings/serve/work/work.h"
 #include "vit/io/json_writer.h"
 
 namespace vit::app {
 
 inline constexpr const char* kLinesType = "application/x-ndjson";
+
+/// Whether the body of a request is lines.
+inline bool has_lines(const HttpRequest& request) {
+  const std::string_view type = request.content_type;
+  return equal_ignoring_case(header_trimmed(type.substr(0, type.find(';'))), kLinesType);
+}
 
 /// Whether the client asks for lines.
 inline bool wants_lines(const HttpRequest& request) {

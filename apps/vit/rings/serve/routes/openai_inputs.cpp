@@ -1,4 +1,5 @@
-
+// The inputs of OpenAI's clients, and classes in words.
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -8,6 +9,7 @@
 #include "apps/vit/rings/serve/http/header_text.h"
 #include "apps/vit/rings/serve/routes/api_error.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
+#include "apps/vit/rings/serve/routes/lines.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -182,6 +184,47 @@ std::vector<WorkItem> read_openai_inputs(const Json& body, StringMeaning strings
   for (std::size_t i = 0; i < input->size(); ++i)
     out.push_back(element_item((*input)[i], meaning, vit::text("input[", i, "]")));
   return out;
+}
+
+namespace {
+
+constexpr std::size_t kMostLineValues = 64;  // of one input
+
+/// The lines after the first, but for empty ones.
+std::vector<WorkItem> read_lines(std::string_view rest, const Meaning& meaning, std::size_t max_inputs) {
+  std::vector<WorkItem> out;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (header_trimmed(line).find_first_not_of('\r') == std::string_view::npos) continue;
+    const std::string param = vit::text("input[", out.size(), "]");
+    if (out.size() == max_inputs)
+      throw ApiError(400, vit::text("more than ", max_inputs, " inputs; a request takes ", max_inputs), param,
+                     "too_many_inputs");
+    try {
+      out.push_back(element_item(
+          internal::parse_json(line, param, {.max_bytes = line.size(), .max_values = kMostLineValues}),
+          meaning, param));
+    } catch (const Error& error) {
+      throw ApiError(400, std::string(error.message()), param, "invalid_json");
+    }
+  }
+  if (out.empty()) throw ApiError(400, "no line after the first has an input", "input", "missing");
+  return out;
+}
+
+}  // namespace
+
+std::vector<WorkItem> read_inputs(const HttpRequest& request, const Json& body, StringMeaning strings,
+                                  std::size_t max_inputs) {
+  if (!has_lines(request)) return read_openai_inputs(body, strings, max_inputs);
+  for (const char* const member : {"input", "messages"}) {
+    if (body.find(member))
+      throw ApiError(400, vit::text(member, " and lines exclude each other"), member, "invalid_input");
+  }
+  const std::string_view lines = request.body;
+  return read_lines(lines.substr(std::min(lines.find('\n'), lines.size())), meaning_of(body, strings),
+                    max_inputs);
 }
 
 }  // namespace vit::app

@@ -160,7 +160,7 @@ HttpResponse embeddings_response(const Work& work, const std::string& model, con
 }  // namespace
 
 void answer_embeddings_of(Service& service, const std::shared_ptr<Call>& call, StringMeaning strings) {
-  const Json body = read_json_body(call->request.body, service.options().max_body);
+  const Json body = read_request(call->request, service.options().max_body);
   check_members(body, kEmbeddingsMembers);
   const auto work = std::make_shared<Work>();
   work->model = service.find_model(*call, find_text(body, "model"));
@@ -171,7 +171,7 @@ void answer_embeddings_of(Service& service, const std::shared_ptr<Call>& call, S
   const bool may_cut = read_truncation(body), as_lines = wants_lines(call->request);
   work->area = read_area(body);
   if (work->area.least + work->area.most > 0) check_has_area(service, work->model);
-  work->items = read_openai_inputs(body, strings, service.options().max_inputs);
+  work->items = read_inputs(call->request, body, strings, service.options().max_inputs);
   service.check_takes(work->model, work->items);
   call->request.body = {};
   service.run(call, work, [&model, format, may_cut, as_lines](const Work& done) {
@@ -238,7 +238,7 @@ HttpResponse classes_response(const Work& work, const ClassFormat& format) {
 }
 
 void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
-  const Json body = read_json_body(call->request.body, service.options().max_body);
+  const Json body = read_request(call->request, service.options().max_body);
   check_members(body, kClassifyMembers);
   const auto work = std::make_shared<Work>();
   work->model = service.find_model(*call, find_text(body, "model"));
@@ -250,7 +250,7 @@ void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
                      .names = work->classes ? work->classes->names : facts.labels,
                      .activation = work->classes ? facts.score_kind : class_activation(facts.config),
                      .top = find_count(body, "top_k", kMaxTop).value_or(kTop)};
-  work->items = read_openai_inputs(body, StringMeaning::image, service.options().max_inputs);
+  work->items = read_inputs(call->request, body, StringMeaning::image, service.options().max_inputs);
   for (std::size_t i = 0; i < work->items.size(); ++i) {
     if (work->items[i].is_text)
       throw ApiError(400, "classes are of images", vit::text("input[", i, "]"), "unsupported_input");

@@ -78,11 +78,12 @@ void answer_search(Service& service, const std::shared_ptr<Call>& call) {
                     .as_lines = wants_lines(call->request)};
   const auto work = std::make_shared<Work>();
   work->model = task.model;
-  const bool has_inputs = task.body.find("input") || task.body.find("messages");
+  const bool has_inputs = task.body.find("input") || task.body.find("messages") || has_lines(call->request);
   if (has_inputs && task.body.find("text"))
     throw ApiError(400, "input and text exclude each other", "text", "invalid_input");
-  work->items = has_inputs ? read_openai_inputs(task.body, StringMeaning::image, service.options().max_inputs)
-                           : read_texts(task.body, "text", service.options().max_inputs);
+  work->items =
+      has_inputs ? read_inputs(call->request, task.body, StringMeaning::image, service.options().max_inputs)
+                 : read_texts(task.body, "text", service.options().max_inputs);
   if (asked.each && asked.top * work->items.size() > kMostNumbers)
     throw ApiError(400, vit::text("top times inputs is more than ", kMostNumbers), "top", "too_many_inputs");
   service.check_takes(task.model, work->items);

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "apps/vit/rings/serve/http/gzip.h"
 #include "apps/vit/rings/serve/http/header_text.h"
 #include "apps/vit/rings/serve/http/http_head.h"
 #include "vit/base/check.h"
@@ -38,6 +39,19 @@ std::string_view without_last_slash(std::string_view path) {
 bool matches(const Route& route, std::string_view path) {
   return route.takes_rest ? path.starts_with(route.path) && path.size() > route.path.size()
                           : path == route.path;
+}
+
+/// Compresses answers in the thread that made them, where that pays.
+Respond compressing(Respond respond) {
+  return [respond = std::move(respond)](HttpResponse response) {
+    std::optional<std::string> shorter = gzipped(response.body);
+    if (shorter) {
+      response.body = *std::move(shorter);
+      response.headers.emplace_back("Content-Encoding", "gzip");
+    }
+    response.headers.emplace_back("Vary", "Accept-Encoding");
+    respond(std::move(response));
+  };
 }
 
 /// The key that a request brings.
@@ -131,7 +145,9 @@ HttpHandler Service::handler() {
                                   : status == 429 ? "busy"
                                   : status == 503 ? "deadline"
                                                   : "malformed");
-            return error_response(Dialect::openai, ApiError(status, message));
+            HttpResponse out = error_response(Dialect::openai, ApiError(status, message));
+            if (status == 503) out.headers.emplace_back("Retry-After", "5");  // in place of an earlier one
+            return out;
           },
       .finished = [this](const HttpRecord& record) { finished(record); }};
 }
@@ -303,6 +319,7 @@ void Service::handle(HttpRequest request, Respond respond, GoneFlag gone) {
            .route = route->path});
   call->key = keys()->find(key_of(call->request));
   if (route->is_instant) return answer_failures(*call, [&] { route->answer(*this, call); });
+  if (call->request.takes_gzip) call->respond = compressing(std::move(call->respond));
   tasks_.post([this, route, call] {
     if (!call->gone->load()) answer_failures(*call, [&] { route->answer(*this, call); });
   });

@@ -21,7 +21,7 @@ TaskCall begin_task(Service& service, const std::shared_ptr<Call>& call, std::st
                     std::string_view lack) {
   TaskCall out{.service = service,
                .call = call,
-               .body = read_json_body(call->request.body, service.options().max_body),
+               .body = read_request(call->request, service.options().max_body),
                .object = object};
   std::vector<std::string_view> members(std::begin(kInputMembers), std::end(kInputMembers));
   members.insert(members.end(), options.begin(), options.end());
@@ -35,7 +35,7 @@ TaskCall begin_task(Service& service, const std::shared_ptr<Call>& call, std::st
 
 std::vector<WorkItem> read_images(const TaskCall& task) {
   std::vector<WorkItem> items =
-      read_openai_inputs(task.body, StringMeaning::image, task.service.options().max_inputs);
+      read_inputs(task.call->request, task.body, StringMeaning::image, task.service.options().max_inputs);
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].is_text)
       throw ApiError(400, vit::text(task.object, " is of images"), vit::text("input[", i, "]"),
