@@ -254,8 +254,10 @@ std::string expectation_text(const JsonValue& result) {
 
 int expect_outputs(const CommonOptions& common, const ExpectOptions& options) {
   constexpr std::size_t kShown = 10;
-  const Expected expected(options);
   const ModelOptions& loading = common.model_options;
+  if (!loading.layout.empty() && !loading.overrides.empty())
+    fail_usage("--expect with --layout and --set: write the values into the layout file, whose choices they hide");
+  const Expected expected(options);
   const std::filesystem::path model = model_path(common);
   const FeatureError base = compare(model, loading, common.session.threads, expected, options.feature);
   VIT_CHECK(!base.feature.empty(), "expect", options.outputs.string(),

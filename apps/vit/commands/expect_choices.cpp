@@ -66,13 +66,13 @@ void add_rotation(Changes& changes) {
     for (const double digit : {1.0, 2.0, 3.0, 5.0}) thetas.emplace_back(digit * unit);
   changes.position("theta", thetas);
   changes.position("angle_scale", {1.0, 2.0 * std::numbers::pi, std::numbers::pi});
-  changes.position("coordinate_offset", {0.0, 1.0, 0.5});
+  changes.position("coordinate_offset", {0.0, 1.0, 0.5, -0.5, -1.0});
   changes.position("coordinates", {"index", "centered"});
   const auto add = [&](JsonValue members) {
     changes.add("coordinates", members,
                 [members](JsonValue& layout) { layout["config"]["position"].update(members); });
   };
-  for (const std::size_t edge : {16u, 14u, 24u, 32u}) {
+  for (const std::size_t edge : {16u, 14u, 24u, 32u, 7u, 8u, 12u, 18u, 20u, 27u, 28u, 37u, 48u, 64u}) {
     add({{"coordinates", "scaled_to_reference"},
          {"reference_grid", JsonValue({{"rows", edge}, {"columns", edge}})}});
   }

@@ -456,7 +456,10 @@ TextOptions text_options(const CommonOptions& options) {
 
 std::shared_ptr<const Model> load_model(const CommonOptions& options) {
   check_has_weights(options);
-  return Model::load(model_path(options), options.model_options);
+  std::shared_ptr<const Model> model = Model::load(model_path(options), options.model_options);
+  for (const std::string& note : model->report().notes)  // outputs would be silently off
+    if (note.starts_with("the file contradicts the configuration")) print_failure("", note);
+  return model;
 }
 
 std::shared_ptr<const TextTower> load_text_tower(const CommonOptions& options) {

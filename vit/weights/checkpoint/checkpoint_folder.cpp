@@ -24,6 +24,7 @@
 #include "vit/weights/checkpoint/preprocess_values.h"
 #include "vit/weights/checkpoint/quantization.h"
 #include "vit/weights/checkpoint/resolve_folder.h"
+#include "vit/weights/checkpoint/stored_tables.h"
 #include "vit/weights/checkpoint/tensor_matcher.h"
 #include "vit/weights/families/dino_head.h"
 #include "vit/weights/families/openai_clip.h"
@@ -93,6 +94,9 @@ constexpr const char* kNoTower<TextConfig> =
 
 /// Sets the fields of a tower that depend on the values of tensors.
 void finish(Checkpoint<ModelConfig>& checkpoint, const SourceFiles& files) {
+  for (const std::string& sentence :
+       contradicting_rope_tables(files.tensors, checkpoint.config, checkpoint.report))
+    checkpoint.report.notes.push_back(kContradiction + sentence);
   checkpoint.report.fingerprint = fingerprint(checkpoint.config, checkpoint.report, files.tensors);
 }
 
