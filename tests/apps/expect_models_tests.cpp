@@ -291,7 +291,7 @@ TEST_CASE("expect: eleven mistakes in five designs are found and corrected") {
       Design wrong = design;
       mistake.make(wrong);
       if (layout_of(wrong) == layout_of(design)) continue;  // concatenated features have another head
-      CAPTURE(mistake.name);
+      CAPTURE(std::string(mistake.name));
       INFO(name);
       model.check_correction(wrong);
       num_checked += 1;
@@ -343,8 +343,8 @@ TEST_CASE("expect: tables that a file stores are compared with the configuration
   wrong = design;
   wrong.theta = 100.0;
   const std::string said = embed(wrong, "computed");
-  CHECK(contains(said, "'rope.cos' and 'rope.sin' of the file"));
-  CHECK(contains(said, "'rope.inv_freq' of the file has other frequencies than theta 100"));
+  CHECK(contains(said, R"("rope.cos" and "rope.sin" of the file)"));
+  CHECK(contains(said, R"("rope.inv_freq" of the file has other frequencies than theta 100)"));
   CHECK(std::ranges::count(said, '\n') == 2);
   CHECK(embed(wrong, "not used: of an older run").find("contradicts") == std::string::npos);
   const RunResult info = run_vit(

@@ -168,7 +168,7 @@ TEST_CASE("rope: hostile arrays are refused with one line") {
       {"six dimensions", header("<f4", {1, 1, 1, 1, 2, 8}) + zeros},
       {"complex of four dimensions", header("<c8", {1, 1, 1, 8}) + zeros}};
   for (const auto& [name, bytes] : files) {
-    CAPTURE(name);
+    CAPTURE(std::string(name));
     write_text(folder / "hostile.npy", bytes);
     const RunResult result = run_vit({"rope", "identify", folder / "hostile.npy"});
     CHECK(result.exit_code == 1);

@@ -38,6 +38,10 @@ RopeNumbers numbers_of(const TensorFile& file, std::string_view name) {
   VIT_CHECK(!out.values.empty() && out.values.shape().rank() >= 2, kRopeFile, entry.describe(),
             " has no rows and columns");
   convert(entry, out.values.flat());
+  const auto bad =
+      std::ranges::find_if(out.values.flat(), [](double value) { return !std::isfinite(value); });
+  VIT_CHECK(bad == out.values.flat().end(), kRopeFile, entry.describe(), " has the number ", *bad,
+            "; damaged file?");
   out.precision = precision_of(out.values.flat());
   return out;
 }

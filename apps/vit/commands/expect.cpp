@@ -256,7 +256,8 @@ int expect_outputs(const CommonOptions& common, const ExpectOptions& options) {
   constexpr std::size_t kShown = 10;
   const ModelOptions& loading = common.model_options;
   if (!loading.layout.empty() && !loading.overrides.empty())
-    fail_usage("--expect with --layout and --set: write the values into the layout file, whose choices they hide");
+    fail_usage(
+        "--expect with --layout and --set: write the values into the layout file, whose choices they hide");
   const Expected expected(options);
   const std::filesystem::path model = model_path(common);
   const FeatureError base = compare(model, loading, common.session.threads, expected, options.feature);

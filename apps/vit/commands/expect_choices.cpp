@@ -106,6 +106,20 @@ std::optional<JsonValue> permuted(const JsonValue& sources, const std::array<int
   return out;
 }
 
+/// One source of which q, k and v were taken as thirds; other sources as they are.
+JsonValue joined(const JsonValue& sources) {
+  if (sources.is_string() || sources.is_object() || sources.is_null() || sources.size() != 3) return sources;
+  JsonValue out = sources[0];
+  for (std::size_t i = 0; i < 3; ++i) {
+    const JsonValue piece = sources[i];
+    if (!piece.is_object() || !piece.contains("rows") ||
+        value_at(piece, {"source"}) != value_at(out, {"source"}))
+      return sources;
+  }
+  out.erase("rows");
+  return out;
+}
+
 constexpr const char* kEndings[] = {"", ".weight", ".bias"};
 
 void add_qkv_orders(Changes& changes) {
@@ -129,6 +143,7 @@ void add_qkv_orders(Changes& changes) {
       for (const char* const ending : kEndings) {
         const std::string name = std::string("qkv") + ending;
         JsonValue own = value_at(layout, {"tensors", name.c_str()});
+        if (by_head) own = joined(own);
         if (own.is_string()) {
           JsonValue object = JsonValue::object();
           object["source"] = own;

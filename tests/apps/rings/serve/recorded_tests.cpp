@@ -78,6 +78,12 @@ TEST_CASE("serve: requests that clients sent once are answered") {
     for (std::size_t i = 0; i < list.size(); ++i) out.push_back(vector_of(list[i]));
     return out;
   };
+  const auto joined = [](const std::vector<std::vector<float>>& vectors) {
+    std::vector<float> out;
+    for (const std::vector<float>& vector : vectors) out.insert(out.end(), vector.begin(), vector.end());
+    return out;
+  };
+  const auto tensor = [](const Json& answer) { return vector_of(answer.at("outputs")[0].at("data")); };
   // immich's preprocessing of an image differs a little, its vectors are normalized
   const auto is_near = [](const Json& answer, const std::vector<float>& vector, double least) {
     const std::vector<float> found = vector_of(parse_json(answer.at("clip").as_string(), "clip"));
@@ -89,6 +95,14 @@ TEST_CASE("serve: requests that clients sent once are answered") {
       {"openai-python-images", [&](const Json& answer) { return embeddings(answer) == images; }},
       {"langchain-openai", [&](const Json& answer) { return embeddings(answer) == texts; }},
       {"llama-index-openai", [&](const Json& answer) { return embeddings(answer) == texts; }},
+      {"infinity-client-texts", [&](const Json& answer) { return embeddings(answer) == texts; }},
+      {"infinity-client-images", [&](const Json& answer) { return embeddings(answer) == images; }},
+      {"tritonclient-texts", [&](const Json& answer) { return tensor(answer) == joined(texts); }},
+      {"tritonclient-images",
+       [&](const Json& answer) {
+         return answer.at("id").as_string() == "7" && tensor(answer) == joined(images);
+       }},
+      {"weaviate-img2vec", [&](const Json& answer) { return vector_of(answer.at("vector")) == images[0]; }},
       {"meilisearch-rest", [&](const Json& answer) { return embeddings(answer) == texts; }},
       {"weaviate-clip",
        [&](const Json& answer) {
