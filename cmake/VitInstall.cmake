@@ -11,11 +11,11 @@ install(TARGETS vit EXPORT vit-targets
 # The public headers. They include each other and nothing else of the project, which the consumers in tests/install and
 # the test install.headers hold.
 set(vit_headers
-    vit.h anomaly.h attention.h boxes.h c.h checkpoint.h classifier.h classifier_head.h config.h dense.h dense_config.h encoder.h fit.h layer_norm.h linear.h machine.h model.h outputs.h patchify.h
-    pixels.h pooling.h pose.h safetensors.h session.h text_config.h text_encoder.h version.h zero_shot.h
+    vit.h anomaly.h attention.h boxes.h c.h checkpoint.h classifier.h classifier_head.h config.h dense.h dense_config.h encoder.h fit.h head.h layer_norm.h linear.h machine.h model.h outputs.h patchify.h
+    pixels.h pose.h safetensors.h session.h text_config.h text_encoder.h version.h zero_shot.h
     opencv.h eigen.h
     analysis/detection.h analysis/features.h
-    base/choices.h base/error.h base/tensor.h
+    base/choices.h base/error.h base/run_limits.h base/tensor.h
     config/encoder.h config/head.h config/load_options.h config/load_report.h config/merger.h config/norm.h
     image/image.h image/preprocess.h
     position/config.h position/convention_tables.h position/conventions.h position/coordinates.h position/frequencies.h position/normal_form.h position/rope.h position/rope_scaling.h position/tables.h

@@ -24,19 +24,19 @@ struct AttentionOptions {
   int threads = 0;  // 0 = all; the result does not depend on it
 };
 
-/// Working memory of attention(), which only grows; for one call at a time.
-class VIT_API AttentionMemory {
+/// Working memory of attention(), Encoder and Head, which only grows; for one call at a time.
+class VIT_API Workspace {
  public:
-  AttentionMemory();
-  ~AttentionMemory();
-  AttentionMemory(AttentionMemory&&) noexcept;
-  AttentionMemory& operator=(AttentionMemory&&) noexcept;
+  struct Parts;
+
+  Workspace();
+  ~Workspace();
+  Workspace(Workspace&&) noexcept;
+  Workspace& operator=(Workspace&&) noexcept;
+
+  Parts& parts();  // of the library; throws Error if they were moved elsewhere
 
  private:
-  friend VIT_API void attention(TensorView<const float>, TensorView<const float>, TensorView<const float>,
-                                const position::RopeFactors&, std::size_t, TensorView<float>,
-                                AttentionMemory&, const AttentionOptions&);
-  struct Parts;
   std::unique_ptr<Parts> parts_;
 };
 
@@ -47,7 +47,7 @@ class VIT_API AttentionMemory {
 /// match.
 VIT_API void attention(TensorView<const float> q, TensorView<const float> k, TensorView<const float> v,
                        const position::RopeFactors& factors, std::size_t num_prefix, TensorView<float> out,
-                       AttentionMemory& memory, const AttentionOptions& options);
+                       Workspace& memory, const AttentionOptions& options);
 /// Into new memory.
 VIT_API Tensor<float> attention(TensorView<const float> q, TensorView<const float> k,
                                 TensorView<const float> v, const position::RopeFactors& factors,

@@ -102,20 +102,22 @@ typedef struct vit_array {
  * embed_dim, E = dimension of the joint image-text space, H, W pixels. They may be combined with | in a
  * request. */
 enum {
-  VIT_POOLED = 1,       /* (n, C) float32, the embedding as defined by the model's own library */
-  VIT_PROJECTED = 2,    /* (n, E) float32, in the joint space of images and texts */
-  VIT_CLS = 4,          /* (n, C) float32, class token after the final norm */
-  VIT_PATCHES = 8,      /* (n, h, w, C) float32, patch tokens after the final norm */
-  VIT_TOKENS = 16,      /* (n, T, C) float32, all tokens after the final norm, prefix first */
-  VIT_EMBEDDED = 32,    /* (n, T, C) float32, tokens entering block 0 */
-  VIT_LOGITS = 64,      /* (n, classes) float32 */
-  VIT_BLOCK = 128,      /* (n, T, C) float32, all tokens after a block, before the final norm */
-  VIT_ATTENTION = 256,  /* (n, heads, T, T) float32, softmax probabilities of a block, rows are queries */
-  VIT_PIXELS = 512,     /* (n, 3, H, W) float32, normalized: the model input */
-  VIT_CROPPED = 1024,   /* (n, H, W, 3) uint8, before normalization */
-  VIT_TEXT = 2048,      /* (n, E) float32, vectors of texts */
-  VIT_IDS = 4096,       /* (n, T) int32, token ids */
-  VIT_MERGED = 1 << 15, /* (n, h', w', V) float32, visual tokens that a language model gets */
+  VIT_POOLED = 1,      /* (n, C) float32, the embedding as defined by the model's own library */
+  VIT_PROJECTED = 2,   /* (n, E) float32, in the joint space of images and texts */
+  VIT_CLS = 4,         /* (n, C) float32, class token after the final norm */
+  VIT_PATCHES = 8,     /* (n, h, w, C) float32, patch tokens after the final norm */
+  VIT_TOKENS = 16,     /* (n, T, C) float32, all tokens after the final norm, prefix first */
+  VIT_EMBEDDED = 32,   /* (n, T, C) float32, tokens entering block 0 */
+  VIT_LOGITS = 64,     /* (n, classes) float32 */
+  VIT_BLOCK = 128,     /* (n, T, C) float32, all tokens after a block, before the final norm */
+  VIT_ATTENTION = 256, /* (n, heads, T, T) float32, softmax probabilities of a block, rows are queries */
+  VIT_PIXELS = 512,    /* (n, 3, H, W) float32, normalized: the model input */
+  VIT_CROPPED = 1024,  /* (n, H, W, 3) uint8, before normalization */
+  VIT_TEXT = 2048,     /* (n, E) float32, vectors of texts */
+  VIT_IDS = 4096,      /* (n, T) int32, token ids */
+  /* (n, T) float32, attention rollout from the first token at the last block (Abnar and Zuidema 2020) */
+  VIT_ROLLOUT = 1 << 14,
+  VIT_MERGED = 1 << 15,            /* (n, h', w', V) float32, visual tokens that a language model gets */
   VIT_ANOMALY_SCORE = 1 << 24,     /* (n, 1) float32, of vit_anomaly_run() */
   VIT_ANOMALY_DISTANCES = 1 << 25, /* (n, h, w) float32, 1 - cosine to the nearest good patch */
   /* of dense heads, at the size of each image; these are no bits to be joined */
@@ -896,6 +898,34 @@ VIT_API vit_status vit_rope_identify_arrays(const char* const* names, const vit_
 VIT_API vit_status vit_rope_identity_json(const vit_rope_identity* identity, const char** json);
 /* Frees the identity and its text. */
 VIT_API void vit_rope_identity_free(vit_rope_identity* identity);
+/* ---------------------------------------------------------------------------------------------- parts */
+
+/* Steps of a model on arrays of the caller, float32 and row-major without gaps; `threads`: 0 = all cores. */
+
+/* Pixels (B, K, H, W), shape[4], to patches (B, N, K P P), row by row of the grid; the numbers of a patch are
+ * ordered as the weight (K, P, P) of a convolution. N = (H / P) (W / P); a remainder is dropped. */
+VIT_API vit_status vit_patchify(const float* pixels, const size_t* shape, size_t patch_size, int32_t threads,
+                                float* patches);
+
+/* Settings of vit_attention(). */
+typedef struct vit_attention_options {
+  size_t struct_size;       /* sizeof the struct, set by the caller */
+  size_t num_heads;         /* H */
+  size_t num_key_heads;     /* of keys and values, each for several of queries; 0: H */
+  size_t num_prefix_tokens; /* of the L tokens, which are not rotated */
+  double scale;             /* of the logits; 0: 1 / sqrt(d) */
+  int32_t causal;           /* not 0: a token attends to itself and earlier tokens */
+  int32_t threads;          /* the result does not depend on it */
+} vit_attention_options;
+
+/* softmax(q k^T / sqrt(d)) v of each head, after q and k were rotated: q and out (B, L, H, d), shape[4], k
+ * and v (B, L, K, d). `table`: of dtype VIT_FLOAT32, for the tokens after the prefix; NULL rotates nothing.
+ */
+VIT_API vit_status vit_attention(const float* q, const float* k, const float* v, const size_t* shape,
+                                 const vit_rope_table* table, const vit_attention_options* options,
+                                 float* out);
+
+/* ---------------------------------------------------------------------------------------------- tables */
 
 /* Layouts of sinusoidal rows. */
 enum {

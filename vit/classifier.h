@@ -62,6 +62,8 @@ struct ClassSelection {
 /// ```
 class VIT_API Classifier {
  public:
+  Classifier(const Classifier&) = default;  // shares what it was made of; there is no move, so none is empty
+  Classifier& operator=(const Classifier&) = default;
   /// The classes of the checkpoint at `path`, a folder or weight file. Throws Error as Model::load() and
   /// of_model() do.
   explicit Classifier(const std::filesystem::path& path, const ModelOptions& options = {});

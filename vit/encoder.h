@@ -8,59 +8,42 @@
 #include <span>
 #include <vector>
 
+#include "vit/attention.h"
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
 #include "vit/base/tensor.h"
+#include "vit/layer_norm.h"
+#include "vit/linear.h"
 #include "vit/position/rope.h"
 
 namespace vit {
 
-/// Tensors of a linear layer.
-struct LinearTensors {
-  TensorView<const float> weight{};  // (out, in)
-  std::span<const float> bias{};     // (out), or empty
-};
-
-/// Tensors of a norm; RMSNorm without a beta.
-struct NormTensors {
-  std::span<const float> gamma{};  // (C)
-  std::span<const float> beta{};   // (C), or empty
-  float eps = 1e-6f;               // added to the variance
-};
-
-/// Tensors of a block: x += scale1 * proj(attention(qkv(norm1(x)))), then x += scale2 * mlp(norm2(x)).
+/// Tensors of a block: x += scale1 * end1(proj(attention(qkv(norm1(x))))), then x += scale2 * end2(mlp(
+/// norm2(x))). A model leaves empty what it has not; without norm2 both branches read norm1(x).
 struct BlockTensors {
   NormTensors norm1{};              // (C)
   LinearTensors qkv{};              // (A + 2 G, C), rows ordered q, k, v
+  NormTensors q_norm{}, k_norm{};   // (d): of each head, before the rotation
+  NormTensors heads_norm{};         // (A): on the concatenated heads, before proj
   LinearTensors proj{};             // (C, A)
-  std::span<const float> scale1{};  // (C): layer scale; empty = 1
+  NormTensors end1{};               // (C): on what attention adds
+  std::span<const float> scale1{};  // (C): layer scale
   NormTensors norm2{};              // (C)
-  LinearTensors gate{};  // (F, C); with it the MLP is fc2(act(gate x) * fc1 x); empty = fc2(act(fc1 x))
-  LinearTensors fc1{};   // (F, C)
-  LinearTensors fc2{};   // (C, F)
-  std::span<const float> scale2{};  // (C): layer scale; empty = 1
+  LinearTensors gate{};             // (F, C): with it the MLP is fc2(act(gate x) * fc1 x)
+  LinearTensors fc1{};              // (F, C)
+  NormTensors hidden_norm{};        // (F): before fc2
+  LinearTensors fc2{};              // (C, F)
+  NormTensors end2{};               // (C): on what the MLP adds
+  std::span<const float> scale2{};  // (C): layer scale
 };
 
 /// Settings of a block.
 struct BlockOptions {
   std::size_t num_heads = 1;                 // H
+  double scale = 0.0;                        // of the logits of attention; 0 = 1 / sqrt(d)
   Activation activation = Activation::gelu;  // of the MLP
   /// Of its products; int8 without the columns that models keep in float32 because their inputs are large.
   Precision precision = Precision::float32;
-};
-
-/// Working memory of an encoder, which only grows; for one call at a time.
-class VIT_API EncoderMemory {
- public:
-  EncoderMemory();
-  ~EncoderMemory();
-  EncoderMemory(EncoderMemory&&) noexcept;
-  EncoderMemory& operator=(EncoderMemory&&) noexcept;
-
- private:
-  friend class Encoder;
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
 };
 
 /// The blocks of a model, one after the other. Immutable; safe to share between threads, each with its own
@@ -80,7 +63,13 @@ class VIT_API Encoder {
   /// for an image depends neither on the others nor on the number of threads (0 = all). A call of shapes that
   /// `memory` has seen allocates nothing. Throws Error if the shapes do not match.
   void forward(TensorView<float> x, std::span<const position::RopeFactors> factors, std::size_t num_prefix,
-               EncoderMemory& memory, int threads = 0) const;
+               Workspace& memory, int threads = 0) const;
+  /// The same with one table for all blocks.
+  void forward(TensorView<float> x, const position::RopeTable<float>& table, std::size_t num_prefix,
+               Workspace& memory, int threads = 0) const {
+    const position::RopeFactors factors = table;
+    forward(x, std::span(&factors, 1), num_prefix, memory, threads);
+  }
 
  private:
   struct Parts;

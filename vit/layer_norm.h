@@ -10,6 +10,13 @@
 
 namespace vit {
 
+/// Tensors of a norm: RMSNorm without a beta, none without a gamma.
+struct NormTensors {
+  std::span<const float> gamma{};  // (C)
+  std::span<const float> beta{};   // (C), or empty
+  float eps = 1e-6f;               // added to the variance
+};
+
 /// LayerNorm (Ba et al. 2016), or RMSNorm (Zhang and Sennrich 2019) without a beta. Immutable; safe to share
 /// between threads.
 class VIT_API LayerNorm {

@@ -12,6 +12,12 @@
 
 namespace vit {
 
+/// Tensors of a linear layer.
+struct LinearTensors {
+  TensorView<const float> weight{};  // (out, in)
+  std::span<const float> bias{};     // (out), or empty
+};
+
 /// What follows the product: out = residual + scale * activation(x W^T + b). An empty member omits its term.
 struct LinearOptions {
   Activation activation = Activation::none;  // of the product and the bias

@@ -4,13 +4,16 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
+#include "vit/base/tensor.h"
 #include "vit/config/load_options.h"
 #include "vit/config/load_report.h"
 #include "vit/dense_config.h"
@@ -26,6 +29,15 @@ class CheckpointFolder;
 struct LayersOf;
 }  // namespace internal
 
+/// Tensors of a model by the names of Model::tensor_names(), in memory of the caller.
+using TensorViews = std::map<std::string, TensorView<const float>>;
+
+/// A checkpoint in memory: one that is embedded in a program or encrypted.
+struct ModelBytes {
+  std::span<const std::byte> weights;          // a .safetensors file
+  std::map<std::string, std::string> files{};  // JSON next to it, by name: {"config.json", "{...}"}
+};
+
 /// A checkpoint ready to run: weights packed, preprocessing known if its files define it. Immutable; share it
 /// between threads.
 class VIT_API Model {
@@ -34,9 +46,20 @@ class VIT_API Model {
   /// defect.
   static std::shared_ptr<const Model> load(const std::filesystem::path& path,
                                            const ModelOptions& options = {});
+  /// Loads files in memory, which may be freed afterwards. Throws Error as for a folder of these files.
+  static std::shared_ptr<const Model> load(const ModelBytes& bytes, const ModelOptions& options = {});
   /// A model of a known architecture with random weights (seeded), for benchmarks and tests.
   static std::shared_ptr<const Model> random(const std::string& architecture,
                                              const ModelOptions& options = {});
+  /// The same of a configuration, which validate() checks. `preprocess`: of its images; nothing = as the
+  /// published weights of config.architecture, none without a name.
+  static std::shared_ptr<const Model> random(const ModelConfig& config, const ModelOptions& options = {},
+                                             const std::optional<PreprocessConfig>& preprocess = {});
+  /// A model of a configuration and its tensors, which are copied. Throws Error (mismatch) naming those that
+  /// are missing, misshaped or left over.
+  static std::shared_ptr<const Model> from_tensors(const ModelConfig& config, const TensorViews& tensors,
+                                                   const ModelOptions& options = {},
+                                                   const std::optional<PreprocessConfig>& preprocess = {});
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -50,6 +73,12 @@ class VIT_API Model {
   const DenseConfig* dense_config() const noexcept;  // the head that outputs maps, null if there is none
   /// Name of class `index`; its number as text if the checkpoint has no names.
   std::string label(std::size_t index) const;
+
+  /// Names of the tensors in the order of the data, whatever the file calls them: "blocks.0.qkv.weight".
+  std::vector<std::string> tensor_names() const;
+  /// A tensor in float32 before it was packed, read from the file. Throws Error for an unknown name, a file
+  /// that changed since it was loaded, and for models of bytes or tensors of the caller, which are not kept.
+  Tensor<float> tensor(const std::string& name) const;
 
   /// Whether images can be run; preprocessed pixels always can.
   bool has_preprocess_config() const noexcept;

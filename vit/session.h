@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "vit/base/error.h"
+#include "vit/base/run_limits.h"
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
 #include "vit/image/preprocess.h"
@@ -114,6 +115,12 @@ class VIT_API Session {
   void forward(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// One forward pass whose stages are timed.
   StageTimes measure(TensorView<const float> pixels, const Request& request, Outputs& outputs);
+  /// What ends the following runs early; by default nothing. A run that ends throws Cancelled.
+  void set_limits(RunLimits limits);
+  /// Grows the working memory of all threads to that of up to `batch` images of each of these sizes in one
+  /// call, so that runs of the request on them allocate nothing from the first on, outputs aside. Takes as
+  /// long as a few passes over such images. Throws Error for a size or request that the model cannot take.
+  void reserve(std::span<const ImageSize> sizes, const Request& request, std::size_t batch = 1);
   /// The plan of this session for `num_images` inputs of this size. Throws Error if the model cannot take it.
   PassPlan plan(std::size_t num_images, std::size_t height, std::size_t width) const;
   /// PassPlan::images_per_group of the smallest images, for sessions with these threads and this batch.

@@ -97,8 +97,8 @@ class VIT_API TextEncoder {
   TextEncoder(TextEncoder&&) noexcept;
   TextEncoder& operator=(TextEncoder&&) noexcept;
 
-  const TextTower& tower() const noexcept { return *tower_; }  // lives as long as the encoder
-  const TextEncoderOptions& options() const noexcept;          // as given
+  const TextTower& tower() const;             // lives as long as the encoder
+  const TextEncoderOptions& options() const;  // as given
 
   /// Tokenizes and encodes texts, with progress in texts. A cancelled call returns the vectors of the
   /// completed texts, the first ones. Throws Error unless all are UTF-8, naming the first that is not.

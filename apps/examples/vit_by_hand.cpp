@@ -51,7 +51,7 @@ class RopeVit {
     // blocks: x += g1 * attention(norm1(x)); x += g2 * mlp(norm2(x))
     vit::Tensor<float> normed(x.shape()), heads(x.shape()), qkv(vit::Shape{batch, tokens, 3 * width});
     vit::Tensor<float> hidden(vit::Shape{batch, tokens, blocks_.front().fc1.out_features()});
-    vit::AttentionMemory memory;
+    vit::Workspace memory;
     const auto part = [&](std::size_t i) { return View(qkv.data() + i * width, x.shape(), 3 * width); };
     for (const Block& block : blocks_) {
       block.norm1.forward(x, normed);

@@ -245,7 +245,7 @@ TEST_CASE("parts: an encoder is its layers, one after the other") {
   const BlockOptions options{.num_heads = kHeads, .activation = Activation::silu};
   const Encoder encoder(blocks, options);
   CHECK(encoder.depth() == kDepth);
-  EncoderMemory memory;
+  Workspace memory;
   for (const std::vector<position::RopeFactors>* factors : {&one, &each}) {
     const Tensor<float> expected = by_hand(*factors);
     for (const int threads : {1, 2}) {
@@ -289,7 +289,7 @@ TEST_CASE("parts: warm calls allocate nothing") {
       pooled(Shape{2, 16});
   const Linear linear(weight);
   const LayerNorm norm(rng.numbers(16), {}, 1e-6f);
-  AttentionMemory memory;
+  Workspace memory;
   const auto run = [&](int threads) {
     patchify(pixels, 4, patches, threads);
     linear.forward(patches, tokens, {.threads = threads});
@@ -309,7 +309,7 @@ TEST_CASE("parts: warm calls allocate nothing") {
 TEST_CASE("parts: wrong shapes are named") {
   const Tensor<float> x(Shape{1, 4, 8}), other(Shape{1, 5, 8}), flat(Shape{4, 8});
   Tensor<float> out(Shape{1, 4, 8});
-  AttentionMemory memory;
+  Workspace memory;
   const auto call = [&](TensorView<const float> q, TensorView<const float> k, std::size_t heads) {
     return test::message_of([&] { attention(q, k, k, {}, 0, out, memory, {.num_heads = heads}); });
   };

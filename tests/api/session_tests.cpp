@@ -5,12 +5,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <stop_token>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "tests/support/allocation_count.h"
+#include "tests/support/errors.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
 
@@ -50,6 +54,80 @@ TEST_CASE("session: a warm session allocates nothing, for one image, a frame or 
     CHECK(results[1].tokens().data() == kept);
     CHECK(std::ranges::equal(results[0].pooled(), outputs[0].pooled()));
   }
+}
+
+TEST_CASE("session: what is reserved is not allocated later") {
+  const auto model = Model::load(test::data_path("golden/models/rope-axial"));
+  const Request request{Output::logits, Output::pooled, Output::tokens};
+  const ImageSize sizes[] = {{64, 96}, {80, 80}};
+  const Image wide(64, 96), square(80, 80);
+  const std::vector<ImageView> images{wide.view(), square.view(), wide.view(), square.view(), wide.view()};
+  BatchOutputs results;
+  Session(model, {.input_size = {.kind = InputSize::Kind::native}}).run(images, request, results);
+  for (const int threads : {1, 2, 3}) {
+    Session session(model, {.threads = threads, .input_size = {.kind = InputSize::Kind::native}});
+    session.reserve(sizes, request, 3);
+    for (const std::size_t count : {5u, 1u, 2u, 4u, 3u, 5u}) {
+      const std::size_t before = test::allocation_count();
+      session.run(std::span(images).first(count), request, results);
+      CHECK(test::allocation_count() == before);
+    }
+  }
+  Session session(model);
+  CHECK_THROWS_AS(session.reserve(sizes, request, 0), const Error&);
+  CHECK_THROWS_AS(session.reserve(std::vector<ImageSize>{{0, 9}}, request), const Error&);
+  CHECK_THROWS_AS(session.reserve(sizes, Output::merged), const Error&);
+}
+
+TEST_CASE("session: runs end at their deadline and when a stop is requested") {
+  const auto model = Model::load(test::data_path("golden/models/rope-axial"));
+  const Image image(64, 64);
+  const std::vector<ImageView> images(20, image.view());
+  for (const int threads : {1, 2}) {
+    Session session(model, {.threads = threads});
+    Outputs outputs, expected;
+    BatchOutputs results;
+    session.run(image.view(), Output::logits, expected);
+    std::stop_source source;
+    using Clock = std::chrono::steady_clock;
+    session.set_limits({.stop = source.get_token(), .deadline = Clock::now() + std::chrono::hours(1)});
+    session.run(image.view(), Output::logits, outputs);
+    CHECK(std::ranges::equal(outputs[0].logits(), expected[0].logits()));
+    source.request_stop();
+    CHECK(test::message_of([&] {
+            session.run(image.view(), Output::logits, outputs);
+          }).find("a stop was requested") != std::string::npos);
+    session.set_limits({.deadline = Clock::now()});
+    CHECK_THROWS_AS(session.run(images, Output::logits, results), const Cancelled&);
+    CHECK(test::message_of([&] {
+            session.forward(Tensor<float>(Shape{1, 3, 64, 64}), Output::logits, outputs);
+          }).find("its deadline has passed") != std::string::npos);
+    CHECK_THROWS_AS(for_each_image(
+                        session, 2, [&](std::size_t) { return ImageSource(image.view()); }, Output::logits,
+                        [](const StreamedImage&) {}),
+                    const Cancelled&);
+    session.set_limits({});
+    session.run(image.view(), Output::logits, outputs);
+    CHECK(std::ranges::equal(outputs[0].logits(), expected[0].logits()));
+  }
+  // asked between the blocks: a stop during a pass of many blocks ends it before its end
+  Session deep(Model::random("vit_tiny_patch16_224", {.overrides = {{"depth", "200"}}}), {.threads = 1});
+  std::stop_source source;
+  deep.set_limits({.stop = source.get_token()});
+  const auto start = std::chrono::steady_clock::now();
+  Outputs outputs;
+  std::jthread other([&source] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    source.request_stop();
+  });
+  CHECK_THROWS_AS(deep.forward(Tensor<float>(Shape{4, 3, 224, 224}), Output::pooled, outputs),
+                  const Cancelled&);
+  const auto cancelled = std::chrono::steady_clock::now() - start;
+  other.join();
+  deep.set_limits({});
+  const auto again = std::chrono::steady_clock::now();
+  deep.forward(Tensor<float>(Shape{4, 3, 224, 224}), Output::pooled, outputs);
+  CHECK(cancelled < std::chrono::steady_clock::now() - again);
 }
 
 TEST_CASE("session: images of many sizes give the bits that each gives separately") {

@@ -100,6 +100,7 @@ TEST_CASE("c: the structs of Python are those of the header") {
                            {"RopeOptions", "vit_rope_options"},
                            {"RopeFormOptions", "vit_rope_form_options"},
                            {"RopeIdentifyOptions", "vit_rope_identify_options"},
+                           {"AttentionOptions", "vit_attention_options"},
                            {"SegmentOptions", "vit_segment_options"},
                            {"Prediction", "vit_prediction"},
                            {"PixelOptions", "vit_pixel_options"},

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "vit/base/check.h"
+#include "vit/base/moved.h"
 
 namespace vit {
 namespace {
@@ -32,11 +33,11 @@ PcaAccumulator::PcaAccumulator(PcaAccumulator&&) noexcept = default;
 PcaAccumulator& PcaAccumulator::operator=(PcaAccumulator&&) noexcept = default;
 
 std::size_t PcaAccumulator::num_rows() const noexcept {
-  return static_cast<std::size_t>(moments_->count);
+  return moments_ ? static_cast<std::size_t>(moments_->count) : 0;
 }
 
 void PcaAccumulator::add(TensorView<const float> rows) {
-  Moments& m = *moments_;
+  Moments& m = internal::parts_of(moments_, kWhere);
   VIT_CHECK(!rows.empty() && rows.num_columns() > 0, kWhere, "no rows or no features");
   const auto width = static_cast<Eigen::Index>(rows.num_columns());
   if (m.count == 0) {
@@ -46,6 +47,7 @@ void PcaAccumulator::add(TensorView<const float> rows) {
   VIT_CHECK(m.mean.cols() == width, kWhere, "rows of ", width, " features, those before have ",
             m.mean.cols());
   Eigen::MatrixXd part = map_rows(rows).cast<double>();
+  VIT_CHECK(part.allFinite(), kWhere, "rows that are not finite (NaN or infinity)");
   const Eigen::RowVectorXd part_mean = part.colwise().mean();
   part.rowwise() -= part_mean;
   m.scatter.selfadjointView<Eigen::Lower>().rankUpdate(part.transpose());
@@ -59,7 +61,7 @@ void PcaAccumulator::add(TensorView<const float> rows) {
 }
 
 PrincipalComponents PcaAccumulator::fit(std::size_t num_components) const {
-  const Moments& m = *moments_;
+  const Moments& m = internal::parts_of(moments_, kWhere);
   const auto most = static_cast<std::size_t>(std::min(m.count, m.mean.cols()));
   VIT_CHECK(num_components > 0 && num_components <= most, kWhere, num_components, " components requested of ",
             m.count, " rows with ", m.mean.cols(), " features");

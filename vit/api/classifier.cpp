@@ -1,6 +1,7 @@
 #include "vit/classifier.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "vit/api/class_vectors.h"
@@ -28,6 +29,8 @@ std::vector<Prediction> ClassSelection::of(std::span<const float> logits, std::s
   const bool has_limits = !thresholds.empty();
   VIT_CHECK(!has_limits || thresholds.size() == logits.size(), kWhere, thresholds.size(), " thresholds for ",
             logits.size(), " classes");
+  VIT_CHECK(std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); }), kWhere,
+            "values of classes that are not finite (NaN or infinity)");
   std::vector<Prediction> predictions;
   for (const RankedClass& ranked :
        top_classes(logits, has_limits ? logits.size() : top, activation.value_or(otherwise))) {

@@ -1,25 +1,54 @@
 #include "vit/model.h"
 #include "vit/checkpoint.h"
 
+#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "vit/api/layers_of.h"
+#include "vit/api/stored_tensors.h"
 #include "vit/base/check.h"
+#include "vit/base/moved.h"
 #include "vit/checkpoint.h"
 #include "vit/image/preprocess.h"
 #include "vit/kernels/kernels.h"
 #include "vit/towers/map_head.h"
 #include "vit/towers/vision_transformer.h"
+#include "vit/weights/architectures/architecture.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/own_checkpoint.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
+#include "vit/weights/checkpoint/tower_architectures.h"
 
 namespace vit {
 using namespace internal;
 namespace {
 
+/// Throws Error for numbers of the caller that no preprocessing can use, before anything is loaded.
+void check_statistics(const ModelOptions& options) {
+  const Where where{"ModelOptions", ErrorKind::argument};
+  for (const double mean : options.mean) VIT_CHECK(std::isfinite(mean), where, "a mean of ", mean);
+  for (const double deviation : options.std)
+    VIT_CHECK(std::isfinite(deviation) && deviation > 0.0, where, "std has a deviation of ", deviation,
+              "; expected positive numbers");
+}
+
 const kernels::KernelTable& table_for(const ModelOptions& options) {
   return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
+}
+
+/// The preprocessing that the caller gave, or that of the published weights of the architecture.
+std::optional<PreprocessConfig> given_preprocess(const ModelConfig& config, const ModelOptions& options,
+                                                 const std::optional<PreprocessConfig>& given) {
+  if (!given && find_known_architecture(config.architecture) == nullptr &&
+      !is_tower_architecture(config.architecture))
+    return std::nullopt;
+  std::optional<PreprocessConfig> preprocess = given ? *given : architecture_preprocess(config, options);
+  apply_choices(*preprocess, options);
+  const std::string note = fit_channels(preprocess, config.image.num_channels, options);
+  VIT_CHECK(note.empty() || !given, (Where{"Model", ErrorKind::argument}), note);
+  if (preprocess) static_cast<void>(Preprocessor(*preprocess));  // checks it
+  return preprocess;
 }
 
 PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions& options) {
@@ -60,6 +89,15 @@ struct Model::Parts {
   std::optional<PreprocessConfig> preprocess;
   LoadReport report;
   Precision precision = Precision::float32;
+  StoredTensors tensors{};
+
+  Parts(const internal::Checkpoint<ModelConfig>& checkpoint, std::optional<PreprocessConfig> rules,
+        const ModelOptions& options, StoredTensors::Reader reader)
+      : transformer(transformer_of(checkpoint, options)),
+        preprocess(std::move(rules)),
+        report(checkpoint.report),
+        precision(options.precision),
+        tensors(std::move(reader)) {}
 };
 
 Model::Model(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
@@ -70,28 +108,57 @@ std::shared_ptr<const Model> Model::build(std::unique_ptr<const Parts> parts) {
 }
 
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const ModelOptions& options) {
+  check_statistics(options);
   return load(CheckpointFolder(path, options));
 }
 
 std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder) {
-  const ModelOptions& options = folder.options();
+  internal::Checkpoint checkpoint = folder.load<ModelConfig>();
+  std::optional<PreprocessConfig> preprocess = fitting_preprocess(folder, folder.options(), checkpoint);
+  const auto reader = [path = checkpoint.report.path, options = folder.options()] {
+    return load_checkpoint(path, options);
+  };
+  return build(std::make_unique<const Parts>(checkpoint, std::move(preprocess), folder.options(), reader));
+}
+
+std::shared_ptr<const Model> Model::load(const ModelBytes& bytes, const ModelOptions& options) {
+  check_statistics(options);
+  const CheckpointFolder folder(bytes.weights, bytes.files, options);
   internal::Checkpoint checkpoint = folder.load<ModelConfig>();
   std::optional<PreprocessConfig> preprocess = fitting_preprocess(folder, options, checkpoint);
-  VisionTransformer transformer = transformer_of(checkpoint, options);
-  return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
-                                                   .preprocess = std::move(preprocess),
-                                                   .report = std::move(checkpoint.report),
-                                                   .precision = options.precision}));
+  return build(std::make_unique<const Parts>(checkpoint, std::move(preprocess), options, nullptr));
 }
 
 std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
-  internal::Checkpoint checkpoint = random_checkpoint(architecture, options);
-  PreprocessConfig preprocess = random_preprocess(checkpoint.config, options);
-  VisionTransformer transformer = transformer_of(checkpoint, options);
-  return build(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
-                                                   .preprocess = std::move(preprocess),
-                                                   .report = std::move(checkpoint.report),
-                                                   .precision = options.precision}));
+  check_statistics(options);
+  const auto reader = [architecture, options] { return random_checkpoint(architecture, options); };
+  const internal::Checkpoint checkpoint = reader();
+  return build(std::make_unique<const Parts>(checkpoint, random_preprocess(checkpoint.config, options),
+                                             options, reader));
+}
+
+std::shared_ptr<const Model> Model::random(const ModelConfig& config, const ModelOptions& options,
+                                           const std::optional<PreprocessConfig>& preprocess) {
+  const auto reader = [config, options] { return random_checkpoint_of(config, options); };
+  const internal::Checkpoint checkpoint = reader();
+  return build(std::make_unique<const Parts>(checkpoint, given_preprocess(config, options, preprocess),
+                                             options, reader));
+}
+
+std::shared_ptr<const Model> Model::from_tensors(const ModelConfig& config, const TensorViews& tensors,
+                                                 const ModelOptions& options,
+                                                 const std::optional<PreprocessConfig>& preprocess) {
+  const internal::Checkpoint checkpoint = checkpoint_of_tensors(config, tensors, options);
+  return build(std::make_unique<const Parts>(checkpoint, given_preprocess(config, options, preprocess),
+                                             options, nullptr));
+}
+
+std::vector<std::string> Model::tensor_names() const {
+  return internal::tensor_names(config(), dense_config());
+}
+
+Tensor<float> Model::tensor(const std::string& name) const {
+  return parts_->tensors.read(name, parts_->report, tensor_names());
 }
 
 const ModelConfig& Model::config() const noexcept {
@@ -146,6 +213,8 @@ void Model::require_grid(std::size_t height, std::size_t width) const {
 }
 
 GridSize Model::grid_for(std::size_t height, std::size_t width) const {
+  VIT_CHECK(height <= kMaxInputEdge && width <= kMaxInputEdge, (Where{"Model", ErrorKind::argument}),
+            "an input of ", height, " x ", width, "; the longest edge is ", kMaxInputEdge, " pixels");
   return parts_->transformer.grid_for(height, width);
 }
 
@@ -162,6 +231,12 @@ const VisionTransformer& LayersOf::image(const Model& model) noexcept {
 }
 
 // --------------------------------------------------------------------------------------------- Checkpoint
+
+namespace {
+
+constexpr Where kCheckpoint{"Checkpoint", ErrorKind::argument};
+
+}  // namespace
 
 struct vit::Checkpoint::Parts {
   std::optional<CheckpointFolder> folder;  // or:
@@ -183,10 +258,11 @@ vit::Checkpoint vit::Checkpoint::random(const std::string& architecture, const M
 }
 
 CheckpointDescription vit::Checkpoint::describe() const {
-  const ModelOptions& options = parts_->options;
-  const auto& folder = parts_->folder;
-  internal::Checkpoint found =
-      folder ? folder->load<ModelConfig>() : random_checkpoint(parts_->architecture, options);
+  const ModelOptions& options = parts_of(parts_, kCheckpoint).options;
+  const auto& folder = parts_of(parts_, kCheckpoint).folder;
+  internal::Checkpoint found = folder
+                                   ? folder->load<ModelConfig>()
+                                   : random_checkpoint(parts_of(parts_, kCheckpoint).architecture, options);
   std::optional<PreprocessConfig> preprocess =
       folder ? fitting_preprocess(*folder, options, found) : random_preprocess(found.config, options);
   CheckpointDescription out{.config = std::move(found.config),
@@ -197,7 +273,7 @@ CheckpointDescription vit::Checkpoint::describe() const {
 }
 
 std::optional<TextDescription> vit::Checkpoint::describe_text(const TextOptions& options) const {
-  const auto& folder = parts_->folder;
+  const auto& folder = parts_of(parts_, kCheckpoint).folder;
   if (!folder || !folder->parsed<TextConfig>()) return std::nullopt;
   internal::Checkpoint found = folder->load<TextConfig>();
   TextDescription out{.config = std::move(found.config),
@@ -216,12 +292,12 @@ std::optional<TextDescription> vit::Checkpoint::describe_text(const TextOptions&
 }
 
 std::optional<PreprocessConfig> vit::Checkpoint::preprocess_config(const InputSize& size) const {
-  const ModelOptions& options = parts_->options;
-  if (!parts_->folder) {
-    const ModelConfig config = random_checkpoint(parts_->architecture, options).config;
+  const ModelOptions& options = parts_of(parts_, kCheckpoint).options;
+  if (!parts_of(parts_, kCheckpoint).folder) {
+    const ModelConfig config = random_checkpoint(parts_of(parts_, kCheckpoint).architecture, options).config;
     return with_input_size(random_preprocess(config, options), size, config.edge_multiple());
   }
-  const CheckpointFolder& folder = *parts_->folder;
+  const CheckpointFolder& folder = *parts_of(parts_, kCheckpoint).folder;
   std::optional<PreprocessConfig> found = folder.preprocess_config();
   if (!found) return std::nullopt;
   // one number is that of every channel of the model
@@ -235,9 +311,9 @@ std::optional<PreprocessConfig> vit::Checkpoint::preprocess_config(const InputSi
 
 TextScore vit::Checkpoint::text_score() const {
   const Where where{"text score", ErrorKind::mismatch};
-  const auto& folder = parts_->folder;
+  const auto& folder = parts_of(parts_, kCheckpoint).folder;
   VIT_CHECK(folder && folder->parsed<TextConfig>(), where,
-            folder ? folder->path().string() : parts_->architecture,
+            folder ? folder->path().string() : parts_of(parts_, kCheckpoint).architecture,
             " has no text tower, so its images cannot be compared with texts");
   const TextConfig config = folder->load<TextConfig>().config;
   VIT_CHECK(config.score, where, folder->path().string(),
@@ -246,7 +322,8 @@ TextScore vit::Checkpoint::text_score() const {
 }
 
 std::vector<std::filesystem::path> vit::Checkpoint::weight_files() const {
-  return parts_->folder ? parts_->folder->weight_files() : std::vector<std::filesystem::path>{};
+  return parts_of(parts_, kCheckpoint).folder ? parts_of(parts_, kCheckpoint).folder->weight_files()
+                                              : std::vector<std::filesystem::path>{};
 }
 
 }  // namespace vit

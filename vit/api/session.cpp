@@ -9,6 +9,7 @@
 #include "vit/api/source_pixels.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/config.h"
 #include "vit/config/output_table.h"
 #include "vit/image/image.h"
 #include "vit/towers/batch_plan.h"
@@ -63,6 +64,7 @@ void copy_planes(TensorView<const float> in, TensorView<float> out) {
 
 struct Session::State {
   SessionOptions options;
+  RunLimits limits;
   std::optional<Preprocessor> preprocessor;
   ForwardMemory memory;
   PixelBuffer pixels;
@@ -95,6 +97,9 @@ struct Session::State {
 
 Session::Session(std::shared_ptr<const Model> model, SessionOptions options) : model_(std::move(model)) {
   VIT_CHECK(model_ != nullptr, kWhere, "no model");
+  VIT_CHECK(options.input_size.height <= kMaxInputEdge && options.input_size.width <= kMaxInputEdge, kWhere,
+            "an input size of ", options.input_size.height, " x ", options.input_size.width,
+            "; the longest edge is ", kMaxInputEdge, " pixels");
   std::optional<Preprocessor> preprocessor;
   if (model_->has_preprocess_config()) {
     preprocessor.emplace(model_->preprocess_config(), options.input_size, model_->config().edge_multiple());
@@ -104,6 +109,7 @@ Session::Session(std::shared_ptr<const Model> model, SessionOptions options) : m
   state().options = options;
   state().preprocess_memory.resize(static_cast<std::size_t>(resolve_threads(options.threads)));
   state().preprocessor = std::move(preprocessor);
+  state().memory.limit_passes(&state().limits);
 }
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
@@ -124,8 +130,9 @@ const SessionOptions& Session::options() const {
 }
 
 const Preprocessor& Session::preprocessor() const {
+  State& state = this->state();
   model_->require_preprocess_config();
-  return *state().preprocessor;
+  return *state.preprocessor;
 }
 
 ImageSize Session::computed_size(ImageSize pixels) const {
@@ -147,7 +154,7 @@ std::size_t Session::most_images_per_group(const SessionOptions& options) {
 }
 
 PassPlan Session::plan(std::size_t num_images, std::size_t height, std::size_t width) const {
-  const GridSize grid = model_->grid_for(height, width);
+  const GridSize grid = model().grid_for(height, width);
   const auto num_threads = static_cast<std::size_t>(resolve_threads(state().options.threads));
   const BatchPlan plan =
       plan_batches({.num_images = num_images,
@@ -188,8 +195,10 @@ void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fi
         plan_batches({.num_tokens = num_tokens, .batch = state.options.batch}).images_per_pass;
     const std::size_t count = state.count_together(first, batch);
     const TensorView<float> pixels = state.pixels.take(count, planes, size);
-    parallel_for(count, state.options.threads,
-                 [&](std::size_t i, int thread) { fill(state.order[first + i], pixels[i], thread); });
+    parallel_for(count, state.options.threads, [&](std::size_t i, int thread) {
+      state.limits.check();
+      fill(state.order[first + i], pixels[i], thread);
+    });
     if (outputs.passes_.size() == pass) outputs.passes_.emplace_back();
     compute(pixels, request, outputs.passes_[pass]);
     const OutputWriter writer(outputs.passes_[pass]);
@@ -205,6 +214,7 @@ void Session::run_sorted(const Request& request, BatchOutputs& outputs, const Fi
 void Session::run(const ImageSource& source, const Request& request, Outputs& outputs) {
   PreprocessMemory& memory = state().preprocess_memory.front();
   const int threads = state().options.threads;
+  state().limits.check();
   if (const auto* const image = std::get_if<ImageView>(&source)) {  // in memory kept by the session
     const TensorView<float> pixels = state().pixels.take(1, preprocessor().num_planes(image->size()),
                                                          preprocessor().output_size(image->size()));
@@ -262,14 +272,47 @@ BatchOutputs Session::run_pixels(std::span<const TensorView<const float>> pixels
 }
 
 void Session::forward(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
+  VIT_CHECK(pixels.rank() != 4 || !pixels.empty(), kWhere, "no pixels of ", pixels.shape().to_string());
   if (pixels.rank() == 4)
     parallel_for(pixels.dim(0), state().options.threads,
                  [&](std::size_t i, int) { require_finite(pixels[i], i); });
   compute(pixels, request, outputs);
 }
 
+void Session::set_limits(RunLimits limits) {
+  state().limits = std::move(limits);
+}
+
+void Session::reserve(std::span<const ImageSize> sizes, const Request& request, std::size_t batch) {
+  VIT_CHECK(batch != 0, kWhere, "a batch of 0 images to reserve memory for");
+  State& state = this->state();
+  BatchOutputs outputs;
+  state.sizes.reserve(sizes.size() * batch);
+  state.order.reserve(sizes.size() * batch);
+  state.frames.reserve(sizes.size() * batch);
+  for (const ImageSize size : sizes) {
+    VIT_CHECK(size.height != 0 && size.width != 0, kWhere, "an image of ", size.height, " x ", size.width,
+              " pixels to reserve memory for");
+    const Image image(size.height, size.width);
+    Tensor<float> pixels(Shape{preprocessor().num_planes(size), preprocessor().output_size(size).height,
+                               preprocessor().output_size(size).width});
+    // which thread gets which image is chance
+    for (PreprocessMemory& memory : state.preprocess_memory) preprocessor().run(image, pixels, memory);
+    preprocessor().run(image, pixels, state.preprocess_memory.front(), state.options.threads);
+    const std::vector<ImageView> images(batch, image.view());
+    PassPlan last{.num_tasks = batch + 1};
+    for (std::size_t count = batch; count > 0; --count) {  // large to small: few plans differ
+      const PassPlan next = plan(count, pixels.dim(1), pixels.dim(2));
+      const bool is_new = next.num_tasks != last.num_tasks || next.num_shared != last.num_shared ||
+                          next.images_per_task != last.images_per_task;
+      if (is_new) run(std::span(images).first(count), request, outputs);
+      last = next;
+    }
+  }
+}
+
 void Session::compute(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
-  LayersOf::image(*model_).forward(pixels, request, state().options.threads, state().memory, outputs);
+  LayersOf::image(model()).forward(pixels, request, state().options.threads, state().memory, outputs);
   for (std::size_t i = 0; i < outputs.num_images(); ++i)
     OutputWriter(outputs).set_frame(i, frame_of_pixels({pixels.dim(2), pixels.dim(3)}));
 }

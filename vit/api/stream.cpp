@@ -207,6 +207,8 @@ class internal::ImageStream {
 std::size_t for_each_image(Session& session, std::size_t count,
                            const std::function<ImageSource(std::size_t)>& source, const Request& request,
                            const ConsumeImage& consume, const StreamOptions& options) {
+  VIT_CHECK(source && consume, (Where{"for_each_image", ErrorKind::argument}), "the function that ",
+            source ? "takes the results" : "creates the inputs", " is empty");
   return ImageStream(session, count, source, request, consume, options).run();
 }
 

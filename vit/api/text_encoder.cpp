@@ -6,6 +6,7 @@
 
 #include "vit/api/layers_of.h"
 #include "vit/base/check.h"
+#include "vit/base/moved.h"
 #include "vit/kernels/kernels.h"
 #include "vit/towers/text_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
@@ -143,6 +144,7 @@ struct TextEncoder::State {
 TextEncoder::TextEncoder(std::shared_ptr<const TextTower> tower, TextEncoderOptions options)
     : tower_(std::move(tower)), state_(std::make_unique<State>()) {
   VIT_CHECK(tower_ != nullptr, kWhere, "no text tower");
+  VIT_CHECK(options.threads >= 0, kWhere, "threads is ", options.threads, "; 0 = all cores");
   state_->options = options;
 }
 TextEncoder::TextEncoder(const std::filesystem::path& path, TextEncoderOptions options,
@@ -152,13 +154,17 @@ TextEncoder::~TextEncoder() = default;
 TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
 TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
 
-const TextEncoderOptions& TextEncoder::options() const noexcept {
-  return state_->options;
+const TextTower& TextEncoder::tower() const {
+  return parts_of(tower_, kWhere);
+}
+
+const TextEncoderOptions& TextEncoder::options() const {
+  return parts_of(state_, kWhere).options;
 }
 
 void TextEncoder::encode(std::span<const std::string_view> texts, TextEmbeddings& embeddings,
                          const StreamOptions& options) {
-  std::vector<TokenRow>& rows = state_->rows;
+  std::vector<TokenRow>& rows = parts_of(state_, kWhere).rows;
   rows.resize(texts.size());
   embeddings.num_cut = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -187,7 +193,7 @@ Tensor<float> TextEncoder::encode(std::string_view text) {
 
 Tensor<float> TextEncoder::encode_ids(std::span<const TokenRow> rows, const StreamOptions& options) {
   Tensor<float> vectors;
-  state_->run(*tower_, rows, options, vectors);
+  parts_of(state_, kWhere).run(*tower_, rows, options, vectors);
   return vectors;
 }
 

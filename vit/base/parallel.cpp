@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/cpu_quota.h"
 #include "vit/base/team.h"
 #include "vit/base/worker_threads.h"
 
@@ -75,9 +76,13 @@ void lead_workers(Team& team, detail::BodyFunction function, void* context) {
 
 #ifdef _OPENMP
 
-/// The default number of threads of this thread's regions.
+/// The default number of threads of this thread's regions. OpenMP does not see quotas of containers: those
+/// limit its own default, not what the environment or the caller set.
 int default_threads() {
-  return std::min(omp_get_max_threads(), omp_get_thread_limit());
+  const int threads = std::min(omp_get_max_threads(), omp_get_thread_limit());
+  static const double quota = std::getenv("OMP_NUM_THREADS") == nullptr ? cpu_quota() : kMaxThreads;
+  if (quota >= static_cast<double>(threads) || omp_get_max_threads() != omp_get_num_procs()) return threads;
+  return threads_within(quota, threads);
 }
 
 /// Whether a region opened here would have one thread: by default, inside another one with several.
@@ -159,11 +164,12 @@ void lead_region(Team& team, detail::BodyFunction function, void* context) {
 #else
 
 int default_threads() {
+  static const double quota = cpu_quota();
 #ifdef __linux__
   cpu_set_t cores;  // those that this process may use
-  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return threads_within(quota, CPU_COUNT(&cores));
 #endif
-  return static_cast<int>(std::thread::hardware_concurrency());
+  return threads_within(quota, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 #endif
@@ -188,6 +194,7 @@ bool is_divided() {
 }  // namespace
 
 int resolve_threads(int threads) {
+  VIT_CHECK(threads >= 0, "threads", "threads is ", threads, "; 0 = all cores");
   VIT_CHECK(threads <= kMaxThreads, "threads", threads, " threads; at most ", kMaxThreads, " expected");
   return threads > 0 ? threads : std::clamp(default_threads(), 1, kMaxThreads);
 }

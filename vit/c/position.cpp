@@ -1,4 +1,4 @@
-// Position encodings of the C interface.
+// Position encodings of the C interface, and the steps of a model around them.
 #include "vit/c.h"
 
 #include <algorithm>
@@ -6,8 +6,10 @@
 #include <variant>
 #include <vector>
 
+#include "vit/attention.h"
 #include "vit/base/check.h"
 #include "vit/c/guard.h"
+#include "vit/patchify.h"
 #include "vit/position/rope.h"
 #include "vit/position/tables.h"
 
@@ -20,6 +22,20 @@ struct vit_rope_table {
 };
 
 namespace {
+
+/// A shape of four sizes that the caller gives, none of them 0, whose numbers fit memory.
+Shape four_sizes(const size_t* shape) {
+  const Shape sizes(std::span<const std::size_t>(span_of(shape, 4, "shape")));
+  const std::size_t count = sizes.num_elements();
+  VIT_CHECK(count != 0, kCall, "a shape of ", sizes.to_string(), " has no numbers");
+  return sizes;
+}
+
+/// Numbers of the caller as (B, L, heads * d) of a shape (B, L, heads, d).
+TensorView<const float> heads_of(const float* numbers, const Shape& shape, const char* name) {
+  const std::size_t width = Shape{shape[2], shape[3]}.num_elements();
+  return {&object_at(numbers, name), {shape[0], shape[1], width}};
+}
 
 /// Options with all numbers checked.
 struct RopeChoices {
@@ -179,6 +195,44 @@ vit_status vit_rope_rotate(const vit_rope_table* table, void* x, const size_t* s
       rotate(TensorView<double>(&object_at(static_cast<double*>(x), "x"), sizes),
              std::get<RopeTable<double>>(known.table), num_prefix_tokens);
     }
+  });
+}
+
+vit_status vit_patchify(const float* pixels, const size_t* shape, size_t patch_size, int32_t threads,
+                        float* patches) {
+  return guarded([&] {
+    const TensorView<const float> in(&object_at(pixels, "pixels"), four_sizes(shape));
+    VIT_CHECK(patch_size != 0 && patch_size <= in.dim(2) && patch_size <= in.dim(3), kCall, "patch_size is ",
+              patch_size, " for pixels of ", in.dim(2), " x ", in.dim(3));
+    const Shape out{in.dim(0), (in.dim(2) / patch_size) * (in.dim(3) / patch_size),
+                    in.dim(1) * patch_size * patch_size};
+    patchify(in, patch_size, TensorView<float>(&object_at(patches, "patches"), out), threads);
+  });
+}
+
+vit_status vit_attention(const float* q, const float* k, const float* v, const size_t* shape,
+                         const vit_rope_table* table, const vit_attention_options* options, float* out) {
+  return guarded([&] {
+    const vit_attention_options chosen = options_of(options, "vit_attention_options");
+    const Shape sizes = four_sizes(shape);
+    VIT_CHECK(sizes[2] == chosen.num_heads, kCall, "num_heads is ", chosen.num_heads, " for a shape of ",
+              sizes.to_string());
+    const std::size_t key_heads = chosen.num_key_heads != 0 ? chosen.num_key_heads : chosen.num_heads;
+    const Shape keys{sizes[0], sizes[1], key_heads, sizes[3]};
+    RopeFactors factors;
+    if (table != nullptr) {
+      const auto* const floats = std::get_if<RopeTable<float>>(&table->table);
+      VIT_CHECK(floats != nullptr, kCall, "the table has the dtype VIT_FLOAT64, expected VIT_FLOAT32");
+      factors = *floats;
+    }
+    const TensorView<const float> queries = heads_of(q, sizes, "q");
+    Workspace memory;
+    attention(queries, heads_of(k, keys, "k"), heads_of(v, keys, "v"), factors, chosen.num_prefix_tokens,
+              TensorView<float>(&object_at(out, "out"), queries.shape()), memory,
+              {.num_heads = chosen.num_heads,
+               .scale = chosen.scale,
+               .causal = chosen.causal != 0,
+               .threads = chosen.threads});
   });
 }
 

@@ -21,7 +21,8 @@ static_assert(kIsBit<Output::pooled, VIT_POOLED> && kIsBit<Output::projected, VI
               kIsBit<Output::class_token, VIT_CLS> && kIsBit<Output::patches, VIT_PATCHES> &&
               kIsBit<Output::tokens, VIT_TOKENS> && kIsBit<Output::embedded, VIT_EMBEDDED> &&
               kIsBit<Output::logits, VIT_LOGITS> && kIsBit<Output::block, VIT_BLOCK> &&
-              kIsBit<Output::attention, VIT_ATTENTION> && kIsBit<Output::merged, VIT_MERGED>);
+              kIsBit<Output::attention, VIT_ATTENTION> && kIsBit<Output::rollout, VIT_ROLLOUT> &&
+              kIsBit<Output::merged, VIT_MERGED>);
 
 /// A request of the caller in the form of the model, and the names of its results.
 class Features {
@@ -34,6 +35,10 @@ class Features {
       if (row.index != OutputIndex::none || row.of_head || (request.features & bit) == 0) continue;
       unknown &= ~bit;
       add({bit}, row.output);
+    }
+    if ((unknown & VIT_ROLLOUT) != 0) {
+      unknown &= ~static_cast<std::uint32_t>(VIT_ROLLOUT);
+      add({VIT_ROLLOUT}, {Output::rollout, config.encoder.depth - 1, 0});
     }
     VIT_CHECK(unknown == 0, kCall, "features are ", request.features, ", with undefined bits");
     for (const std::int64_t block : span_of(request.blocks, request.num_blocks, "blocks"))

@@ -416,8 +416,10 @@ void OutputWriter::reserve_tensor(std::size_t place, const OutputKey& key, const
     tensors[place].values = {bound->memory.data(), shape};
     return;
   }
-  if (!(memory[place].shape() == shape) || memory[place].empty()) memory[place] = Tensor<float>(shape);
-  tensors[place].values = memory[place].view();
+  const std::size_t count = shape.num_elements();  // memory only grows
+  if (memory[place].empty() || count == 0 || memory[place].num_elements() < count)
+    memory[place] = Tensor<float>(shape);
+  tensors[place].values = {memory[place].data(), shape};
 }
 
 void OutputWriter::reserve(const Request& request, const ModelConfig& config, std::size_t num_inputs,

@@ -1,72 +1,78 @@
 // The encoder of a model that is put together by hand, vit/encoder.h, on the blocks of the models.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "vit/base/check.h"
 #include "vit/encoder.h"
 #include "vit/encoder/block.h"
+#include "vit/layers/parts.h"
 
 namespace vit {
 namespace {
 
 constexpr Where kEncoder{"Encoder", ErrorKind::argument};
 
-internal::LayerNorm norm_of(const NormTensors& tensors) {
-  return internal::LayerNorm(tensors.gamma, tensors.beta, tensors.eps);
-}
-
-internal::BranchEnd end_of(std::span<const float> scale, std::size_t width) {
+internal::BranchEnd end_of(const NormTensors& norm, std::span<const float> scale, std::size_t width,
+                           const char* name) {
   VIT_CHECK(scale.empty() || scale.size() == width, kEncoder, "a layer scale of ", scale.size(),
             " numbers for ", width, " channels");
-  internal::BranchEnd end;
+  internal::BranchEnd end{.norm = internal::optional_norm(norm, width, name, kEncoder)};
   if (scale.empty()) return end;
   end.scale = Tensor<float>(Shape{width});
   std::ranges::copy(scale, end.scale.data());
   return end;
 }
 
+std::size_t height_of(const LinearTensors& layer) {
+  return layer.weight.rank() == 2 ? layer.weight.dim(0) : 0;
+}
+
 internal::Block block_of(const BlockTensors& tensors, const BlockOptions& options,
                          const internal::kernels::Arithmetic& arithmetic) {
-  const auto linear = [&](const LinearTensors& layer) {
-    VIT_CHECK(layer.weight.rank() == 2, kEncoder, "a weight (out, in) expected, got ",
-              layer.weight.shape().to_string());
-    return internal::Linear(layer.weight, layer.bias, *arithmetic.linear);
+  const std::size_t width = height_of(tensors.proj), hidden = height_of(tensors.fc1);
+  const std::size_t heads = tensors.proj.weight.rank() == 2 ? tensors.proj.weight.dim(1) : 0;
+  VIT_CHECK(options.num_heads != 0 && heads % options.num_heads == 0, kEncoder, heads,
+            " channels cannot be divided into ", options.num_heads, " heads");
+  const std::size_t head_dim = heads / options.num_heads;
+  const auto linear = [&](const LinearTensors& layer, std::size_t in, const char* name) {
+    return internal::linear_of(layer, in, name, kEncoder, *arithmetic.linear);
   };
-  internal::MlpInput in{.fc1 = linear(tensors.fc1)};
-  if (!tensors.gate.weight.empty()) in.gate.emplace(linear(tensors.gate));
-  internal::Mlp mlp(std::move(in), std::nullopt, linear(tensors.fc2), options.activation);
-  internal::Attention attention(linear(tensors.qkv), {}, std::nullopt, linear(tensors.proj),
-                                options.num_heads, arithmetic.attention);
-  const std::size_t width = attention.embed_dim();
-  VIT_CHECK(tensors.fc1.weight.dim(1) == width && tensors.norm1.gamma.size() == width &&
-                tensors.norm2.gamma.size() == width,
-            kEncoder, "norms and MLP of ", tensors.norm1.gamma.size(), ", ", tensors.norm2.gamma.size(),
-            " and ", tensors.fc1.weight.dim(1), " channels in a block of ", width);
-  return internal::Block(norm_of(tensors.norm1), std::move(attention), end_of(tensors.scale1, width),
-                         norm_of(tensors.norm2), std::move(mlp), end_of(tensors.scale2, width));
+  const auto norm = [&](const NormTensors& of, std::size_t over, const char* name) {
+    return internal::optional_norm(of, over, name, kEncoder);
+  };
+  internal::MlpInput in{.fc1 = linear(tensors.fc1, width, "fc1")};
+  if (!tensors.gate.weight.empty()) in.gate.emplace(linear(tensors.gate, width, "gate"));
+  internal::Mlp mlp(std::move(in), norm(tensors.hidden_norm, hidden, "hidden_norm"),
+                    linear(tensors.fc2, hidden, "fc2"), options.activation);
+  VIT_CHECK(height_of(tensors.fc2) == width, kEncoder, "fc2 returns ", height_of(tensors.fc2), " of ", width,
+            " channels");
+  internal::Attention attention(
+      linear(tensors.qkv, width, "qkv"),
+      {.queries = norm(tensors.q_norm, head_dim, "q_norm"), .keys = norm(tensors.k_norm, head_dim, "k_norm")},
+      norm(tensors.heads_norm, heads, "heads_norm"), linear(tensors.proj, heads, "proj"), options.num_heads,
+      arithmetic.attention);
+  return internal::Block(internal::norm_of(tensors.norm1, width, "norm1", kEncoder), std::move(attention),
+                         end_of(tensors.end1, tensors.scale1, width, "end1"),
+                         norm(tensors.norm2, width, "norm2"), std::move(mlp),
+                         end_of(tensors.end2, tensors.scale2, width, "end2"));
 }
 
 }  // namespace
 
-struct EncoderMemory::Parts {
-  internal::Activations activations;
-};
-
-EncoderMemory::EncoderMemory() : parts_(std::make_unique<Parts>()) {}
-EncoderMemory::~EncoderMemory() = default;
-EncoderMemory::EncoderMemory(EncoderMemory&&) noexcept = default;
-EncoderMemory& EncoderMemory::operator=(EncoderMemory&&) noexcept = default;
-
 struct Encoder::Parts {
   const internal::kernels::Arithmetic* arithmetic;
   std::size_t num_heads;
+  double logit_factor = 1.0;
+  bool is_parallel = false;
   std::size_t embed_dim = 0, attention_dim = 0, hidden_dim = 0;
   std::vector<internal::Block> blocks{};
 };
 
 Encoder::Encoder(std::span<const BlockTensors> blocks, const BlockOptions& options) {
   VIT_CHECK(!blocks.empty(), kEncoder, "no blocks");
+  VIT_CHECK(std::isfinite(options.scale) && options.scale >= 0.0, kEncoder, "a scale of ", options.scale);
   Parts parts{.arithmetic =
                   &internal::kernels::arithmetic_of(internal::kernels::default_kernels(), options.precision),
               .num_heads = options.num_heads};
@@ -78,6 +84,9 @@ Encoder::Encoder(std::span<const BlockTensors> blocks, const BlockOptions& optio
     parts.embed_dim = width;
     parts.attention_dim = std::max(parts.attention_dim, tensors.proj.weight.dim(1));
     parts.hidden_dim = std::max(parts.hidden_dim, tensors.fc1.weight.dim(0));
+    parts.is_parallel = parts.is_parallel || tensors.norm2.gamma.empty();
+    const double head_dim = static_cast<double>(tensors.proj.weight.dim(1) / options.num_heads);
+    if (options.scale != 0.0) parts.logit_factor = options.scale * std::sqrt(head_dim);
   }
   parts_ = std::make_unique<const Parts>(std::move(parts));
 }
@@ -86,31 +95,34 @@ Encoder::Encoder(Encoder&&) noexcept = default;
 Encoder& Encoder::operator=(Encoder&&) noexcept = default;
 
 std::size_t Encoder::depth() const noexcept {
-  return parts_->blocks.size();
+  return parts_ ? parts_->blocks.size() : 0;
 }
 
 void Encoder::forward(TensorView<float> x, std::span<const position::RopeFactors> factors,
-                      std::size_t num_prefix, EncoderMemory& memory, int threads) const {
-  VIT_CHECK(x.rank() == 3 && x.dim(2) == parts_->embed_dim && x.is_contiguous() && x.num_rows() != 0,
-            kEncoder, "tokens must have shape (B, T, ", parts_->embed_dim, ") without gaps, got ",
-            x.shape().to_string());
+                      std::size_t num_prefix, Workspace& memory, int threads) const {
+  const Parts& parts = internal::parts_of(parts_, kEncoder);
+  internal::check_threads(threads, kEncoder);
+  VIT_CHECK(x.rank() == 3 && x.dim(2) == parts.embed_dim && x.is_contiguous() && !x.empty(), kEncoder,
+            "tokens must have shape (B, T, ", parts.embed_dim, ") without gaps, got ", x.shape().to_string());
   VIT_CHECK(factors.size() <= 1 || factors.size() == depth(), kEncoder, factors.size(), " factors for ",
             depth(), " blocks");
-  internal::Activations& activations = memory.parts_->activations;
+  internal::Activations& activations = memory.parts().activations;
   activations.reserve({.num_images = x.dim(0),
                        .num_tokens = x.dim(1),
-                       .embed_dim = parts_->embed_dim,
-                       .attention_dim = parts_->attention_dim,
-                       .num_heads = parts_->num_heads,
-                       .hidden_dim = parts_->hidden_dim,
+                       .embed_dim = parts.embed_dim,
+                       .attention_dim = parts.attention_dim,
+                       .num_heads = parts.num_heads,
+                       .hidden_dim = parts.hidden_dim,
+                       .is_parallel = parts.is_parallel,
                        .threads = threads},
-                      *parts_->arithmetic);
+                      *parts.arithmetic);
   const TensorView<float> rows(x.data(), Shape{x.num_rows(), x.num_columns()});
   internal::AttentionInput input{.sequences = internal::Sequences(x.dim(0), x.dim(1)),
-                                 .num_prefix = num_prefix};
+                                 .num_prefix = num_prefix,
+                                 .logit_factor = parts.logit_factor};
   for (std::size_t layer = 0; layer < depth(); ++layer) {
     if (!factors.empty()) input.rope = factors[factors.size() == 1 ? 0 : layer];
-    parts_->blocks[layer].forward(rows, input, {.activations = activations, .threads = threads});
+    parts.blocks[layer].forward(rows, input, {.activations = activations, .threads = threads});
   }
 }
 

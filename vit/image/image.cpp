@@ -13,6 +13,7 @@ ImageView::ImageView(const std::uint8_t* pixels, std::size_t height, std::size_t
             " x ", height, " (width x height)");
   VIT_CHECK(row_stride_ >= row_bytes, "ImageView", "row stride of ", row_stride_, " bytes is below ",
             bytes_per_pixel(format_), " bytes x ", width, " pixels");
+  checked_mul(height, row_stride_, "ImageView");
 }
 
 }  // namespace vit

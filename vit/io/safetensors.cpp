@@ -121,8 +121,7 @@ void check_coverage(const std::vector<Located>& tensors, std::size_t num_data_by
             " bytes follow the last tensor");
 }
 
-std::string read_header(const SourceFile& file, const std::string& name) {
-  refuse_download_leftovers(file, name, kOpen);
+std::string read_header(const StoredBytes& file, const std::string& name) {
   VIT_CHECK(file.size() >= kPrefixBytes, kOpen, name, ": ", file.size(),
             " bytes are too few for a safetensors file (incomplete download?)");
   std::uint64_t num_header_bytes = 0;
@@ -131,15 +130,16 @@ std::string read_header(const SourceFile& file, const std::string& name) {
             " bytes, at most ", kMaxHeaderBytes, " are allowed (not a safetensors file?)");
   VIT_CHECK(num_header_bytes <= file.size() - kPrefixBytes, kOpen, name, ": header of ", num_header_bytes,
             " bytes, but only ", file.size() - kPrefixBytes, " follow (incomplete download?)");
-  return file.text(kPrefixBytes, num_header_bytes);
+  std::string header(num_header_bytes, '\0');
+  file.read(kPrefixBytes, std::as_writable_bytes(std::span(header)));
+  return header;
 }
 
-}  // namespace
-
-TensorFile open_safetensors(const std::filesystem::path& path) {
-  const auto file = std::make_shared<const SourceFile>(path, kOpen);
+/// The tensors of a whole file, which `source` keeps open; null in memory.
+TensorFile read_file(const StoredBytes& file, const std::filesystem::path& path,
+                     const std::shared_ptr<const SourceFile>& source) {
   const std::string name = path.string();
-  const std::string header = read_header(*file, name);
+  const std::string header = read_header(file, name);
   const Json root = parse_json(header, name + " (header)", {.max_bytes = kMaxHeaderBytes});
   root.expect(Json::Kind::object);
 
@@ -158,15 +158,27 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   const std::size_t data = kPrefixBytes + header.size();
-  check_coverage(tensors, file->size() - data, name);
+  check_coverage(tensors, file.size() - data, name);
 
   contents.entries.reserve(tensors.size());
   for (Located& tensor : tensors) {
-    tensor.entry.bytes = StoredBytes(*file, data + tensor.begin, tensor.end - tensor.begin);
-    tensor.entry.file = file;
+    tensor.entry.bytes = file.part(data + tensor.begin, tensor.end - tensor.begin);
+    tensor.entry.file = source;
     contents.entries.push_back(std::move(tensor.entry));
   }
   return TensorFile(std::move(contents));
+}
+
+}  // namespace
+
+TensorFile open_safetensors(const std::filesystem::path& path) {
+  const auto file = std::make_shared<const SourceFile>(path, kOpen);
+  refuse_download_leftovers(*file, path.string(), kOpen);
+  return read_file(StoredBytes(*file, 0, file->size()), path, file);
+}
+
+TensorFile open_safetensors(std::span<const std::byte> file, const std::filesystem::path& name) {
+  return read_file(StoredBytes(file), name, nullptr);
 }
 
 namespace {

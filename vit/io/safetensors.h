@@ -19,6 +19,8 @@ namespace vit::internal {
 /// no duplicate names, at most TensorEntry::kMaxRank dimensions. Throws Error with the file, the tensor and
 /// the likely cause.
 TensorFile open_safetensors(const std::filesystem::path& path);
+/// The same of a file in memory, which must outlive the result; `name` is used for it in messages.
+TensorFile open_safetensors(std::span<const std::byte> file, const std::filesystem::path& name);
 
 /// A tensor to be written: row-major, as many bytes as type and shape require.
 struct TensorToWrite {

@@ -1,20 +1,17 @@
 // Layers for models that are put together by hand: vit/linear.h, vit/layer_norm.h and vit/attention.h, on the
 // layers of the models.
+#include "vit/layers/parts.h"
+
 #include <cmath>
 #include <utility>
 
-#include "vit/attention.h"
-#include "vit/base/check.h"
-#include "vit/layer_norm.h"
 #include "vit/layers/attention_pass.h"
-#include "vit/layers/layer_norm.h"
-#include "vit/layers/linear.h"
-#include "vit/linear.h"
 
 namespace vit {
 namespace {
 
 constexpr Where kLinear{"Linear", ErrorKind::argument};
+constexpr Where kNorm{"LayerNorm", ErrorKind::argument};
 constexpr Where kAttention{"attention", ErrorKind::argument};
 
 const internal::kernels::Arithmetic& arithmetic() {
@@ -43,8 +40,9 @@ internal::Sequences sequences_of(const TensorView<const float>& q, const Attenti
 
 void check_attention(const TensorView<const float>& q, const TensorView<const float>& k,
                      const TensorView<const float>& v, const AttentionOptions& options) {
-  VIT_CHECK(q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && q.num_rows() != 0, kAttention,
-            "q, k and v must have shape (B, T, heads * width), got ", q.shape().to_string(), ", ",
+  VIT_CHECK(q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && q.num_rows() != 0 && !q.empty() &&
+                !k.empty() && !v.empty(),
+            kAttention, "q, k and v must have shape (B, T, heads * width), got ", q.shape().to_string(), ", ",
             k.shape().to_string(), " and ", v.shape().to_string());
   for (const TensorView<const float>& keys : {k, v}) {
     VIT_CHECK(keys.dim(0) == q.dim(0) && keys.dim(1) == q.dim(1), kAttention, "keys or values ",
@@ -52,10 +50,41 @@ void check_attention(const TensorView<const float>& q, const TensorView<const fl
   }
   VIT_CHECK(options.num_heads != 0 && q.dim(2) % options.num_heads == 0, kAttention, q.dim(2),
             " channels cannot be divided into ", options.num_heads, " heads");
+  internal::check_threads(options.threads, kAttention);
   VIT_CHECK(std::isfinite(options.scale) && options.scale >= 0.0, kAttention, "a scale of ", options.scale);
 }
 
 }  // namespace
+
+namespace internal {
+
+void check_threads(int threads, const Where& where) {
+  VIT_CHECK(threads >= 0, where, "threads is ", threads, "; 0 = all cores");
+}
+
+std::optional<LayerNorm> optional_norm(const NormTensors& tensors, std::size_t width, std::string_view name,
+                                       const Where& where) {
+  if (tensors.gamma.empty()) return std::nullopt;
+  return norm_of(tensors, width, name, where);
+}
+
+LayerNorm norm_of(const NormTensors& tensors, std::size_t width, std::string_view name, const Where& where) {
+  VIT_CHECK(tensors.gamma.size() == width && width != 0, where, name, " over ", tensors.gamma.size(), " of ",
+            width, " channels");
+  VIT_CHECK(std::isfinite(tensors.eps) && tensors.eps >= 0.0f, where, name, ": eps is ", tensors.eps);
+  return LayerNorm(tensors.gamma, tensors.beta, tensors.eps);
+}
+
+Linear linear_of(const LinearTensors& tensors, std::size_t in, std::string_view name, const Where& where,
+                 const kernels::LinearKernels& kernels) {
+  VIT_CHECK(tensors.weight.rank() == 2 && !tensors.weight.empty(), where, name,
+            ": a weight (out, in) is expected, got ", tensors.weight.shape().to_string());
+  VIT_CHECK(tensors.weight.dim(1) == in, where, name, " ", tensors.weight.shape().to_string(), " reads ",
+            tensors.weight.dim(1), " of ", in, " features");
+  return Linear(tensors.weight, tensors.bias, kernels);
+}
+
+}  // namespace internal
 
 // ---------------------------------------------------------------------------------------------------- linear
 
@@ -71,18 +100,22 @@ Linear::Linear(Linear&&) noexcept = default;
 Linear& Linear::operator=(Linear&&) noexcept = default;
 
 std::size_t Linear::in_features() const noexcept {
-  return parts_->layer.in_features();
+  return parts_ ? parts_->layer.in_features() : 0;
 }
 
 std::size_t Linear::out_features() const noexcept {
-  return parts_->layer.out_features();
+  return parts_ ? parts_->layer.out_features() : 0;
 }
 
 void Linear::forward(TensorView<const float> x, TensorView<float> out, const LinearOptions& options) const {
+  internal::check_threads(options.threads, kLinear);
+  VIT_CHECK(!x.empty() && !out.empty(), kLinear, "no memory of ",
+            (x.empty() ? x.shape() : out.shape()).to_string());
   internal::Activations none;  // float32 converts no rows
-  parts_->layer.forward(
-      x, out, {.activations = none, .threads = options.threads},
-      {.activation = options.activation, .scale = options.scale, .residual = options.residual});
+  internal::parts_of(parts_, kLinear)
+      .layer.forward(
+          x, out, {.activations = none, .threads = options.threads},
+          {.activation = options.activation, .scale = options.scale, .residual = options.residual});
 }
 
 // ------------------------------------------------------------------------------------------------------ norm
@@ -92,34 +125,38 @@ struct LayerNorm::Parts {
 };
 
 LayerNorm::LayerNorm(std::span<const float> gamma, std::span<const float> beta, float eps)
-    : parts_(std::make_unique<const Parts>(Parts{internal::LayerNorm(gamma, beta, eps)})) {}
+    : parts_(std::make_unique<const Parts>(
+          Parts{internal::norm_of({gamma, beta, eps}, gamma.size(), "norm", kNorm)})) {}
 LayerNorm::~LayerNorm() = default;
 LayerNorm::LayerNorm(LayerNorm&&) noexcept = default;
 LayerNorm& LayerNorm::operator=(LayerNorm&&) noexcept = default;
 
 void LayerNorm::forward(TensorView<const float> x, TensorView<float> out, int threads) const {
-  parts_->layer.forward(x, out, threads);
+  internal::check_threads(threads, kNorm);
+  VIT_CHECK(!x.empty() && !out.empty(), kNorm, "no memory of ",
+            (x.empty() ? x.shape() : out.shape()).to_string());
+  internal::parts_of(parts_, kNorm).layer.forward(x, out, threads);
 }
 
 // ------------------------------------------------------------------------------------------------- attention
 
-struct AttentionMemory::Parts {
-  internal::Activations activations;
-};
+Workspace::Workspace() : parts_(std::make_unique<Parts>()) {}
+Workspace::~Workspace() = default;
+Workspace::Workspace(Workspace&&) noexcept = default;
+Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 
-AttentionMemory::AttentionMemory() : parts_(std::make_unique<Parts>()) {}
-AttentionMemory::~AttentionMemory() = default;
-AttentionMemory::AttentionMemory(AttentionMemory&&) noexcept = default;
-AttentionMemory& AttentionMemory::operator=(AttentionMemory&&) noexcept = default;
+Workspace::Parts& Workspace::parts() {
+  return internal::parts_of(parts_, Where{"Workspace", ErrorKind::argument});
+}
 
 void attention(TensorView<const float> q, TensorView<const float> k, TensorView<const float> v,
                const position::RopeFactors& factors, std::size_t num_prefix, TensorView<float> out,
-               AttentionMemory& memory, const AttentionOptions& options) {
+               Workspace& memory, const AttentionOptions& options) {
   check_attention(q, k, v, options);
-  VIT_CHECK(out.shape() == q.shape(), kAttention, "out must have shape ", q.shape().to_string(), ", got ",
-            out.shape().to_string());
+  VIT_CHECK(out.shape() == q.shape() && !out.empty(), kAttention, "out must have shape ",
+            q.shape().to_string(), ", got ", out.shape().to_string());
   const internal::Sequences sequences = sequences_of(q, options);
-  internal::Activations& activations = memory.parts_->activations;
+  internal::Activations& activations = memory.parts().activations;
   activations.reserve({.num_images = sequences.size(),
                        .num_tokens = sequences.longest(),
                        .num_rows = 1,  // none of the intermediate results of a block
@@ -144,7 +181,7 @@ Tensor<float> attention(TensorView<const float> q, TensorView<const float> k, Te
                         const position::RopeFactors& factors, std::size_t num_prefix,
                         const AttentionOptions& options) {
   Tensor<float> out(q.shape());
-  AttentionMemory memory;
+  Workspace memory;
   attention(q, k, v, factors, num_prefix, out, memory, options);
   return out;
 }

@@ -1,6 +1,7 @@
 // Pass: shared by all layers of one forward pass.
 #pragma once
 
+#include "vit/base/run_limits.h"
 #include "vit/layers/activations.h"
 #include "vit/layers/pass_watch.h"
 #include "vit/layers/stage_timer.h"
@@ -9,9 +10,10 @@ namespace vit::internal {
 
 struct Pass {
   Activations& activations;
-  int threads = 1;              // 0 = all
-  StageTimes* times = nullptr;  // where layers add their time; null = nowhere
-  PassWatch* watch = nullptr;   // follows the blocks; null = none
+  int threads = 1;                    // 0 = all
+  StageTimes* times = nullptr;        // where layers add their time; null = nowhere
+  PassWatch* watch = nullptr;         // follows the blocks; null = none
+  const RunLimits* limits = nullptr;  // end the pass between two blocks; null = none
 };
 
 }  // namespace vit::internal

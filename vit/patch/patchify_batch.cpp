@@ -21,8 +21,8 @@ Shape shape_of_patches(const TensorView<const float>& pixels, std::size_t patch_
 void patchify(TensorView<const float> pixels, std::size_t patch_size, TensorView<float> patches,
               int threads) {
   const Shape shape = shape_of_patches(pixels, patch_size);
-  VIT_CHECK(patches.shape() == shape, kPatchify, "patches must have shape ", shape.to_string(), ", got ",
-            patches.shape().to_string());
+  VIT_CHECK(patches.shape() == shape && !patches.empty(), kPatchify, "patches must have shape ",
+            shape.to_string(), ", got ", patches.shape().to_string());
   const std::size_t rows = pixels.dim(2) / patch_size;
   internal::parallel_for(pixels.dim(0) * rows, threads, [&](std::size_t task, int) {
     internal::patchify(pixels[task / rows], patch_size, task % rows, patches[task / rows]);

@@ -106,7 +106,10 @@ GridCoords reordered(const GridCoords& coords, std::span<const std::uint32_t> or
     VIT_CHECK(values.size() == order.size(), "reordered", values.size(), " coordinates in an order of ",
               order.size());
     std::vector<double> out(values.size());
-    for (std::size_t i = 0; i < order.size(); ++i) out[i] = values.at(order[i]);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      VIT_CHECK(order[i] < values.size(), "reordered", "place ", order[i], " of ", values.size());
+      out[i] = values[order[i]];
+    }
     return out;
   };
   return {.t_x = reorder(coords.t_x), .t_y = reorder(coords.t_y), .t_t = reorder(coords.t_t)};

@@ -12,6 +12,9 @@ namespace {
 
 template <typename Value>
 std::vector<double> evaluate(std::size_t num_frequencies, Value&& value_of) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;  // far more than any head has channels
+  VIT_CHECK(num_frequencies <= kMost, "RopeFrequencies", num_frequencies, " frequencies; at most ", kMost,
+            " expected");
   std::vector<double> values(num_frequencies);
   for (std::size_t k = 0; k < num_frequencies; ++k) values[k] = value_of(k);
   return values;

@@ -44,6 +44,7 @@ template <typename T>
 void rotate_all(TensorView<T> x, const BasicRopeFactors<T>& factors, std::size_t num_prefix_tokens) {
   if (factors.cos == nullptr) return;
   check_fits(x, factors, num_prefix_tokens);
+  VIT_CHECK(!x.empty() || x.num_elements() == 0, "rotate", "no memory of ", x.shape().to_string());
   const std::size_t num_images = x.dim(0);
   const std::size_t num_tokens = x.dim(1);
   const std::size_t num_heads = x.rank() == 4 ? x.dim(2) : 1;

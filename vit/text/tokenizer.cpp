@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "vit/base/check.h"
+#include "vit/base/moved.h"
 #include "vit/io/in_quotes.h"
 #include "vit/text/tokenizer_folder.h"
 #include "vit/text/unicode.h"
@@ -184,15 +185,15 @@ Tokenizer Tokenizer::load_for_model(const std::filesystem::path& model,
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
-  return framed(parts_->content(text), parts_->built.frame);
+  return framed(parts_of(parts_, kWhere).content(text), parts_of(parts_, kWhere).built.frame);
 }
 
 TokenRow Tokenizer::encode(std::string_view text, std::size_t context_length) const {
-  const TextFrame& frame = parts_->built.frame;
+  const TextFrame& frame = parts_of(parts_, kWhere).built.frame;
   const std::size_t around = frame.front.size() + frame.back.size();
   VIT_CHECK(context_length > around || (context_length == around && around > 0), kWhere,
             "a context length of ", context_length, " has no room for the ", around, " special tokens");
-  std::vector<TokenId> content = parts_->content(text);
+  std::vector<TokenId> content = parts_of(parts_, kWhere).content(text);
   TokenRow row;
   row.cut = content.size() > context_length - around;
   if (row.cut) content.resize(context_length - around);
@@ -206,40 +207,40 @@ TokenRow Tokenizer::encode(std::string_view text, std::size_t context_length) co
 }
 
 std::string_view Tokenizer::token(std::int32_t id) const {
-  return id < 0 ? std::string_view() : parts_->vocabulary().token(static_cast<TokenId>(id));
+  return id < 0 ? std::string_view() : parts_of(parts_, kWhere).vocabulary().token(static_cast<TokenId>(id));
 }
 
 std::int32_t Tokenizer::find(std::string_view token) const {
-  const auto id = parts_->vocabulary().find(token);
+  const auto id = parts_of(parts_, kWhere).vocabulary().find(token);
   return id ? static_cast<std::int32_t>(*id) : -1;
 }
 
 std::size_t Tokenizer::vocabulary_size() const {
-  return parts_->vocabulary().size();
+  return parts_of(parts_, kWhere).vocabulary().size();
 }
 
 std::size_t Tokenizer::context_length() const {
-  return parts_->context_length;
+  return parts_of(parts_, kWhere).context_length;
 }
 
 std::int32_t Tokenizer::padding() const {
-  return static_cast<std::int32_t>(parts_->built.frame.pad);
+  return static_cast<std::int32_t>(parts_of(parts_, kWhere).built.frame.pad);
 }
 
 bool Tokenizer::pads_left() const {
-  return parts_->built.frame.pad_left;
+  return parts_of(parts_, kWhere).built.frame.pad_left;
 }
 
 const std::string& Tokenizer::name() const {
-  return parts_->name;
+  return parts_of(parts_, kWhere).name;
 }
 
 TextLibrary Tokenizer::library() const {
-  return parts_->library;
+  return parts_of(parts_, kWhere).library;
 }
 
 const std::string& Tokenizer::cleaning() const {
-  return parts_->cleaning_words;
+  return parts_of(parts_, kWhere).cleaning_words;
 }
 
 }  // namespace vit

@@ -47,7 +47,8 @@ Pass Lanes::pass_of(std::size_t lane, int threads) const {
   ForwardMemory::Lane& own = memory_.lanes_[lane];
   return {.activations = own.activations,
           .threads = threads,
-          .times = memory_.times_ != nullptr ? &own.times : nullptr};
+          .times = memory_.times_ != nullptr ? &own.times : nullptr,
+          .limits = memory_.limits_};
 }
 
 Pass Lanes::begin_pass(std::size_t num_items) const {

@@ -64,6 +64,8 @@ class ForwardMemory {
   StageTimes* times() const noexcept { return times_; }
   /// Passes report to `watch`, which must outlive them; null = none.
   void watch_passes(PassWatch* watch) noexcept { watch_ = watch; }
+  /// Passes end by `limits`, which must outlive them; null = none.
+  void limit_passes(const RunLimits* limits) noexcept { limits_ = limits; }
 
   /// Lets the dense head use the block of the first lane, whose pass is over.
   void lend_to_dense() noexcept { dense.maps->borrow(lanes_.front().activations.lend()); }
@@ -76,6 +78,7 @@ class ForwardMemory {
   std::vector<std::size_t> cuts_;
   StageTimes* times_ = nullptr;
   PassWatch* watch_ = nullptr;
+  const RunLimits* limits_ = nullptr;
 };
 
 /// While it lives, passes in `memory` report to `watch`.

@@ -168,7 +168,7 @@ void TextTransformer::run(const Texts& texts, const Pass& pass) const {
   a.reserve(activation_shape(texts.count(), sequences.rows(), pass.threads),
             arithmetic_of(*kernels_, precision_));
   const TensorView<float> tokens(a.tokens.data(), Shape{sequences.rows(), config_.width});
-  Progress progress(pass.watch, encoder_->depth());
+  Progress progress(pass.watch, pass.limits, encoder_->depth());
   BlockHook* const hooks[] = {&progress};
 
   embed(texts, sequences, tokens, pass.threads);

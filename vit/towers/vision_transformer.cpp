@@ -78,7 +78,7 @@ void VisionTransformer::run(const ImagePass& images, const Pass& pass) const {
   Observer observer({OutputWriter(images.outputs).tensors(), images.first, images.count(), images.places()},
                     layers_.encoder.blocks(), pass);
   RowsBetween rows(images.position, pass.threads);
-  Progress progress(pass.watch, config_.encoder.depth);
+  Progress progress(pass.watch, pass.limits, config_.encoder.depth);
   BlockHook* const hooks[] = {&masks, &deepstack, &early, &observer, &rows, &progress};
 
   layers_.patch_embed.forward(images.pixels, images.position, embedded, pass);

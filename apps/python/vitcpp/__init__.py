@@ -23,12 +23,13 @@ from ._errors import (
 )
 
 if TYPE_CHECKING:
-    from . import position as position
+    from . import parts as parts, position as position
     from ._dense import BoxEdges as BoxEdges, Depth as Depth, Detection as Detection, Pose as Pose, Segment as Segment
     from ._anomaly import AnomalyModel as AnomalyModel, AnomalyResult as AnomalyResult
     from ._pixels import PixelClassifier as PixelClassifier
     from ._model import Model as Model, Precision as Precision, Score as Score
     from ._text import Tokenizer as Tokenizer
+    from .parts import attention as attention, patchify as patchify
     from .position import RopeTable as RopeTable
 
     __version__: str
@@ -53,17 +54,20 @@ __all__ = [
     "Segment",
     "Tokenizer",
     "UnsupportedError",
+    "attention",
     "load",
+    "parts",
+    "patchify",
     "position",
     "version",
 ]
 
 # numpy and the library are loaded when they are needed, so that importing takes no time.
-_LAZY = {"Tokenizer": "_text", "RopeTable": "position", "PixelClassifier": "_pixels"}
+_LAZY = {"Tokenizer": "_text", "RopeTable": "position", "attention": "parts", "patchify": "parts", "PixelClassifier": "_pixels"}
 _LAZY.update(dict.fromkeys(("AnomalyModel", "AnomalyResult"), "_anomaly"))
 _LAZY.update(dict.fromkeys(("Model", "Precision", "Score"), "_model"))
 _LAZY.update(dict.fromkeys(("BoxEdges", "Depth", "Detection", "Pose", "Segment"), "_dense"))
-_MODULES = ("position", "ray", "spark")
+_MODULES = ("parts", "position", "ray", "spark")
 
 
 def __dir__() -> list[str]:  # what is lazy too, for help() and completion

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import ImageLike, Inputs, images_of, integer, is_single
+from ._inputs import Images, Inputs, SingleImage, images_of, integer, is_single
 from ._results import Results
 from ._text import TextEncoder
 
@@ -112,12 +112,12 @@ class DenseModel:
         return results
 
     @overload
-    def depth(self, x: str | bytes | os.PathLike[str]) -> Depth: ...
+    def depth(self, x: SingleImage) -> Depth: ...
 
     @overload
-    def depth(self, x: Any) -> Any: ...
+    def depth(self, x: Images) -> Any: ...
 
-    def depth(self, x: ImageLike | Sequence[ImageLike]) -> Any:
+    def depth(self, x: Images) -> Any:
         """Depth of images, as transformers' depth-estimation pipeline returns it; `depth_unit` says what it is.
 
         Returns:
@@ -136,7 +136,7 @@ class DenseModel:
     @overload
     def segment(
         self,
-        x: str | bytes | os.PathLike[str],
+        x: SingleImage,
         subtask: str | None = ...,
         threshold: float = ...,
         mask_threshold: float = ...,
@@ -147,7 +147,7 @@ class DenseModel:
     @overload
     def segment(
         self,
-        x: Any,
+        x: Images,
         subtask: str | None = ...,
         threshold: float = ...,
         mask_threshold: float = ...,
@@ -157,7 +157,7 @@ class DenseModel:
 
     def segment(
         self,
-        x: ImageLike | Sequence[ImageLike],
+        x: Images,
         subtask: str | None = None,
         threshold: float = 0.9,
         mask_threshold: float = 0.5,
@@ -217,7 +217,7 @@ class DenseModel:
     @overload
     def detect(
         self,
-        x: str | bytes | os.PathLike[str],
+        x: SingleImage,
         candidate_labels: Sequence[str] | None = ...,
         threshold: float | None = ...,
         template: str | Sequence[str] | None = ...,
@@ -226,7 +226,7 @@ class DenseModel:
     @overload
     def detect(
         self,
-        x: Any,
+        x: Images,
         candidate_labels: Sequence[str] | None = ...,
         threshold: float | None = ...,
         template: str | Sequence[str] | None = ...,
@@ -234,7 +234,7 @@ class DenseModel:
 
     def detect(
         self,
-        x: ImageLike | Sequence[ImageLike],
+        x: Images,
         candidate_labels: Sequence[str] | None = None,
         threshold: float | None = None,
         template: str | Sequence[str] | None = None,
@@ -277,12 +277,12 @@ class DenseModel:
         return found[0] if is_single(x) else found
 
     @overload
-    def pose(self, x: str | bytes | os.PathLike[str], boxes: Any = ...) -> list[Pose]: ...
+    def pose(self, x: SingleImage, boxes: Any = ...) -> list[Pose]: ...
 
     @overload
-    def pose(self, x: Any, boxes: Any = ...) -> Any: ...
+    def pose(self, x: Images, boxes: Any = ...) -> Any: ...
 
-    def pose(self, x: ImageLike | Sequence[ImageLike], boxes: Any = None) -> Any:
+    def pose(self, x: Images, boxes: Any = None) -> Any:
         """Keypoints in boxes of images, as transformers' post_process_pose_estimation gives them (ViTPose).
 
         Args:

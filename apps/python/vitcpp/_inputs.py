@@ -7,7 +7,7 @@ import operator
 import os
 import sys
 from collections.abc import Iterable
-from typing import Any, Union
+from typing import Any, Protocol, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,40 @@ import numpy.typing as npt
 from . import _library as lib
 from ._errors import ArgumentError
 
+class HasRead(Protocol):
+    """A file open for reading."""
+
+    def read(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class HasArray(Protocol):
+    """numpy's conversion."""
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class HasArrayInterface(Protocol):
+    """numpy's array interface: PIL."""
+
+    @property
+    def __array_interface__(self) -> Any: ...
+
+
+class HasDlpack(Protocol):
+    """DLPack: torch, jax, cupy."""
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
 #: A path, the bytes of an image file, such a file open for reading, a PIL image, or uint8 pixels (H, W, 1, 3 or 4) or (H, W): a numpy array or
 #: anything with DLPack (torch on the CPU) or numpy's array interface. Of models loaded with clip_frames also a list or
 #: tuple of these, or an array (frames, H, W, 3): the frames of one clip.
-ImageLike = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, npt.NDArray[np.uint8], Any]
+OneImage = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, HasRead, HasArray, HasArrayInterface, HasDlpack]
+ImageLike = Union[OneImage, "list[OneImage]", "tuple[OneImage, ...]"]
+#: What is one image by its type; an array may hold several.
+SingleImage = Union[str, bytes, "os.PathLike[str]"]
+#: One image or several.
+Images = Union[ImageLike, Iterable[ImageLike]]
 
 _PATH, _ENCODED, _PIXELS, _PREPROCESSED, _CLIP = 0, 1, 2, 3, 4
 _FORMATS = {1: 4, 3: 0, 4: 2}  # bytes per pixel -> grey, rgb, rgba

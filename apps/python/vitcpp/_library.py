@@ -232,6 +232,18 @@ class RopeIdentifyOptions(Options):
     ]
 
 
+class AttentionOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("num_heads", c_size_t),
+        ("num_key_heads", c_size_t),
+        ("num_prefix_tokens", c_size_t),
+        ("scale", c_double),
+        ("causal", c_int32),
+        ("threads", c_int32),
+    ]
+
+
 class Box(ctypes.Structure):
     _fields_ = [("x0", c_double), ("y0", c_double), ("x1", c_double), ("y1", c_double)]
 
@@ -242,7 +254,7 @@ class Prediction(ctypes.Structure):
 
 POOLED, PROJECTED, CLS, PATCHES, TOKENS, EMBEDDED, LOGITS = 1, 2, 4, 8, 16, 32, 64
 BLOCK, ATTENTION, PIXELS, CROPPED, TEXT, IDS = 128, 256, 512, 1024, 2048, 4096
-MERGED = 1 << 15
+ROLLOUT, MERGED = 1 << 14, 1 << 15
 ANOMALY_SCORE, ANOMALY_DISTANCES = 1 << 24, 1 << 25
 DEPTH, NORMALS, SEGMENTATION = 1 << 26, 1 << 27, 1 << 28
 BOXES, SCORES, CLASS_INDICES, KEYPOINTS = 1 << 29, (1 << 29) + 1, (1 << 29) + 2, (1 << 29) + 3
@@ -318,6 +330,8 @@ _CALLS: dict[str, list[Any]] = {
     "vit_rope_identify": [c_char_p, POINTER(RopeIdentifyOptions), _HANDLE],
     "vit_rope_identify_arrays": [_STRINGS, POINTER(Array), c_size_t, POINTER(RopeIdentifyOptions), _HANDLE],
     "vit_rope_identity_json": [c_void_p, POINTER(c_char_p)],
+    "vit_patchify": [c_void_p, _SIZES, c_size_t, c_int32, c_void_p],
+    "vit_attention": [c_void_p, c_void_p, c_void_p, _SIZES, c_void_p, POINTER(AttentionOptions), c_void_p],
     "vit_sinusoidal": [c_int32, c_size_t, c_size_t, c_size_t, c_double, c_int32, c_void_p],
 }  # fmt: skip
 _FREES = ["results", "model", "preprocessor", "session", "classifier", "text_tower", "text_encoder", "tokenizer",

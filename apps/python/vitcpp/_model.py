@@ -13,7 +13,7 @@ import operator
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any, Literal, TypedDict, Union, overload
 
 import numpy as np
@@ -22,11 +22,13 @@ import numpy.typing as npt
 from . import _library as lib
 from ._dense import DenseModel
 from ._errors import ArgumentError, Error, MismatchError, UnsupportedError
-from ._inputs import ImageLike, Inputs, Pixels, images_of, integer, is_single
+from ._inputs import ImageLike, Images, Inputs, Pixels, SingleImage, images_of, integer, is_single
 from ._results import Results
 from ._text import LIBRARIES, Library, TextEncoder
 
 Floats = npt.NDArray[np.float32]
+#: Called with the number of images done, and of all, None if that is not known.
+Progress = Callable[[int, Union[int, None]], object]
 Precision = Literal["float32", "bfloat16", "int8"]
 Size = Union[Literal["model", "native"], int, tuple[int, int]]
 
@@ -366,11 +368,22 @@ class Model(DenseModel):
             local.session = session
         return session
 
-    def _run(self, inputs: Inputs, features: int, blocks: Sequence[int] = (), normalize: bool = False) -> Results:
+    def _run(
+        self,
+        inputs: Inputs,
+        features: int,
+        blocks: Sequence[int] = (),
+        normalize: bool = False,
+        attention: Sequence[int] = (),
+    ) -> Results:
         """Runs inputs; those that fail do not raise here."""
-        numbers = (ctypes.c_int64 * max(1, len(blocks)))(*blocks)
         request = lib.Request(
-            features=features, normalize=int(normalize), blocks=numbers, num_blocks=len(blocks)
+            features=features,
+            normalize=int(normalize),
+            blocks=(ctypes.c_int64 * max(1, len(blocks)))(*blocks),
+            num_blocks=len(blocks),
+            attention=(ctypes.c_int64 * max(1, len(attention)))(*attention),
+            num_attention=len(attention),
         )
         results, session = Results(), self._session()
         status = lib.library.vit_session_run(
@@ -383,11 +396,14 @@ class Model(DenseModel):
     def _embedding(self) -> int:
         return lib.PROJECTED if self._info.projection_dim else lib.POOLED
 
-    def _embed(self, images: Iterable[ImageLike], normalize: bool, fail: bool) -> tuple[Floats, list[Error | None]]:
+    def _embed(
+        self, images: Iterable[ImageLike], normalize: bool, fail: bool, progress: Progress | None = None
+    ) -> tuple[Floats, list[Error | None]]:
         """Vectors and errors; with `fail` the first error is raised."""
         self._open()
         parts: list[Floats] = []
         errors: list[Error | None] = []
+        count = len(images) if isinstance(images, Sized) else None
         for chunk in _chunks(images):
             vectors, failures = self._embed_chunk(Inputs(chunk), normalize)
             for failure in failures:
@@ -395,6 +411,8 @@ class Model(DenseModel):
                     raise failure
             parts.append(vectors)
             errors += failures
+            if progress is not None:
+                progress(len(errors), count)
         if not parts:
             return np.empty((0, self.embedding_dim), np.float32), errors
         return parts[0] if len(parts) == 1 else np.concatenate(parts), errors
@@ -406,7 +424,7 @@ class Model(DenseModel):
             return np.full((inputs.count, self.embedding_dim), np.nan, np.float32), errors
         return results.all(self._embedding()), errors
 
-    def embed(self, x: ImageLike | Sequence[ImageLike], normalize: bool = False) -> Floats:
+    def embed(self, x: Images, normalize: bool = False, progress: Progress | None = None) -> Floats:
         """Vectors of images, with the bits of `vit embed`.
 
         Args:
@@ -414,6 +432,7 @@ class Model(DenseModel):
                 tensors or other arrays with DLPack on the CPU. A uint8 array (n, H, W, 3) is n images. Arrays and PIL
                 images are taken as they are: no EXIF tag rotates them.
             normalize: Divide each vector by its length.
+            progress: Called as progress(done, count) after every few images; what it raises ends the call.
 
         Returns:
             float32 (E) of one image, (n, E) of several: the projected vector if the model has a projection, else the
@@ -422,16 +441,73 @@ class Model(DenseModel):
         Raises:
             Error: an image cannot be read or run; the first one is named.
         """
-        vectors, _ = self._embed(images_of(x), normalize, fail=True)
+        vectors, _ = self._embed(images_of(x), normalize, fail=True, progress=progress)
         return vectors[0] if is_single(x) else vectors
 
-    @overload
-    def merged(self, x: str | bytes | os.PathLike[str]) -> Floats: ...
+    def _maps(self, x: Images, name: int, block: int | None = None) -> Any:
+        """An array of one image, a list of arrays of several, whose sizes may differ."""
+        inputs = Inputs(list(images_of(x)))
+        blocks = () if block is None else (integer("block", block),)
+        results = self._run(inputs, 0 if blocks else name, attention=blocks)
+        for index in range(inputs.count):
+            error = results.error(index)
+            if error is not None:
+                raise error
+        maps = [results.one(index, name, block or 0) for index in range(inputs.count)]
+        return maps[0] if is_single(x) else maps
 
     @overload
-    def merged(self, x: Any) -> Any: ...
+    def patches(self, x: SingleImage) -> Floats: ...
 
-    def merged(self, x: ImageLike | Sequence[ImageLike]) -> Any:
+    @overload
+    def patches(self, x: Images) -> Any: ...
+
+    def patches(self, x: Images) -> Any:
+        """Features of the patches of images after the final norm.
+
+        Returns:
+            float32 (h, w, C) of one image, row by row; a list of them of several, whose sizes may differ.
+        """
+        return self._maps(x, lib.PATCHES)
+
+    @overload
+    def attention(self, x: SingleImage, block: int = ...) -> Floats: ...
+
+    @overload
+    def attention(self, x: Images, block: int = ...) -> Any: ...
+
+    def attention(self, x: Images, block: int = -1) -> Any:
+        """Attention probabilities of a block; negative numbers count from the last one.
+
+        Returns:
+            float32 (heads, T, T) of one image, rows are queries; a list of them of several.
+
+        Raises:
+            ArgumentError: the model has no such block.
+        """
+        return self._maps(x, lib.ATTENTION, block)
+
+    @overload
+    def rollout(self, x: SingleImage) -> Floats: ...
+
+    @overload
+    def rollout(self, x: Images) -> Any: ...
+
+    def rollout(self, x: Images) -> Any:
+        """Attention rollout (Abnar and Zuidema 2020) from the first token at the last block to all that enter block 0.
+
+        Returns:
+            float32 (T) of one image, which sum to 1; a list of them of several.
+        """
+        return self._maps(x, lib.ROLLOUT)
+
+    @overload
+    def merged(self, x: SingleImage) -> Floats: ...
+
+    @overload
+    def merged(self, x: Images) -> Any: ...
+
+    def merged(self, x: Images) -> Any:
         """Visual tokens of images, as the language model of a vision tower gets them (Qwen-VL, Mistral 3, ...).
 
         Returns:
@@ -440,16 +516,9 @@ class Model(DenseModel):
         Raises:
             Error: an image cannot be read or run, or the model has no merger.
         """
-        inputs = Inputs(list(images_of(x)))
-        results = self._run(inputs, lib.MERGED)
-        for index in range(inputs.count):
-            error = results.error(index)
-            if error is not None:
-                raise error
-        maps = [results.one(index, lib.MERGED) for index in range(inputs.count)]
-        return maps[0] if is_single(x) else maps
+        return self._maps(x, lib.MERGED)
 
-    def embed_or_errors(self, x: Sequence[ImageLike], normalize: bool = False) -> tuple[Floats, list[str | None]]:
+    def embed_or_errors(self, x: Iterable[ImageLike], normalize: bool = False) -> tuple[Floats, list[str | None]]:
         """As `embed`, but images that fail do not stop the others.
 
         Returns:
@@ -599,7 +668,7 @@ class Model(DenseModel):
             raise ArgumentError(f"[vitcpp] indices={numbers}: the model has blocks 0 to {depth - 1}")
         return sorted(found)
 
-    def preprocess(self, x: ImageLike | Sequence[ImageLike], stage: Literal["pixels", "cropped"] = "pixels") -> Any:
+    def preprocess(self, x: Images, stage: Literal["pixels", "cropped"] = "pixels") -> Any:
         """What the model sees of images.
 
         Returns:
@@ -623,7 +692,7 @@ class Model(DenseModel):
     @overload
     def classify(
         self,
-        x: str | bytes | os.PathLike[str],
+        x: SingleImage,
         top: int | None = ...,
         candidate_labels: Sequence[str] | None = ...,
         template: str | Sequence[str] | None = ...,
@@ -633,7 +702,7 @@ class Model(DenseModel):
     @overload
     def classify(
         self,
-        x: Any,
+        x: Images,
         top: int | None = ...,
         candidate_labels: Sequence[str] | None = ...,
         template: str | Sequence[str] | None = ...,
@@ -642,7 +711,7 @@ class Model(DenseModel):
 
     def classify(
         self,
-        x: ImageLike | Sequence[ImageLike],
+        x: Images,
         top: int | None = None,
         candidate_labels: Sequence[str] | None = None,
         template: str | Sequence[str] | None = None,

@@ -215,12 +215,23 @@ class RopeTable:
             )
         )
 
-    def rotate(self, x: npt.ArrayLike, num_prefix_tokens: int = 0) -> npt.NDArray[Any]:
-        """Rotated queries or keys (B, L, d) or (B, L, H, d), as a new array of the table's dtype.
+    def rotate(
+        self, x: npt.ArrayLike, num_prefix_tokens: int = 0, *, out: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[Any]:
+        """Rotated queries or keys (B, L, d) or (B, L, H, d), as a new array of the table's dtype, or in `out`.
 
         The first `num_prefix_tokens` of the L tokens stay as they are, the others must be the patches of the table.
+        `out=x` rotates in place, without a copy.
         """
-        out = np.array(x, dtype=self.cos.dtype, order="C", copy=True)
+        if out is None:
+            out = np.array(x, dtype=self.cos.dtype, order="C", copy=True)
+        elif out.dtype != self.cos.dtype or not out.flags.c_contiguous or not out.flags.writeable:
+            raise ArgumentError(
+                f"[vitcpp.position] out of dtype {out.dtype}; expected a writable array of {self.cos.dtype}, row-major "
+                "without gaps"
+            )
+        elif out is not x:
+            np.copyto(out, x)
         shape = (ctypes.c_size_t * max(1, out.ndim))(*out.shape)
         lib.call(
             "vit_rope_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, max(0, num_prefix_tokens)

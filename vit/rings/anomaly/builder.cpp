@@ -5,6 +5,7 @@
 
 #include "vit/analysis/features.h"
 #include "vit/base/check.h"
+#include "vit/base/moved.h"
 #include "vit/config.h"
 #include "vit/io/in_quotes.h"
 #include "vit/rings/anomaly/coreset.h"
@@ -121,14 +122,14 @@ AnomalyBuilder::AnomalyBuilder(AnomalyBuilder&&) noexcept = default;
 AnomalyBuilder& AnomalyBuilder::operator=(AnomalyBuilder&&) noexcept = default;
 
 Request AnomalyBuilder::request() const {
-  return anomaly_request(state_->bank.options_);
+  return anomaly_request(parts_of(state_, kWhere).bank.options_);
 }
 std::size_t AnomalyBuilder::num_images() const noexcept {
-  return state_->bank.names_.size();
+  return state_ ? state_->bank.names_.size() : 0;
 }
 
 void AnomalyBuilder::add(const ImageOutputs& outputs, const std::string& name) {
-  State& s = *state_;
+  State& s = parts_of(state_, kWhere);
   AnomalyModel& bank = s.bank;
   const Tensor<float> features = anomaly_features(outputs, bank.options_, s.threads());
   const bool is_new = bank.names_.empty() || bank.names_.back() != name;
@@ -226,7 +227,7 @@ void AnomalyBuilder::State::score_part() {
 }
 
 AnomalyModel AnomalyBuilder::build() {
-  VIT_CHECK(!state_->bank.names_.empty(), kWhere, "no good image was added");
+  VIT_CHECK(!parts_of(state_, kWhere).bank.names_.empty(), kWhere, "no good image was added");
   state_->add_part();
   state_->bank.set_quantile();
   AnomalyModel bank = std::move(state_->bank);

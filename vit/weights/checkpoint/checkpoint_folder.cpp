@@ -147,6 +147,25 @@ CheckpointFolder::CheckpointFolder(const fs::path& path, ModelOptions options)
   is_sharded_ = is_folder_ && !candidates_.empty() && !is_pair_ && are_all_shards(candidates_);
 }
 
+CheckpointFolder::CheckpointFolder(std::span<const std::byte> weights,
+                                   const std::map<std::string, std::string>& files, ModelOptions options)
+    : path_("(memory)/model.safetensors"),
+      options_(std::move(options)),
+      memory_(weights),
+      is_folder_(true),
+      folder_("(memory)"),
+      candidates_{path_} {
+  VIT_CHECK(!weights.empty(), kWhere.with(ErrorKind::argument), "no bytes of weights");
+  VIT_CHECK(options_.dense.head.empty(), kWhere.with(ErrorKind::unsupported),
+            "a dense head cannot be added to a model in memory");
+  if (!options_.layout.empty()) layout_ = load_layout(options_.layout);
+  for (const auto& [name, content] : files) {
+    Json value = parse_json(content, (folder_ / name).string(), {.accepts_nonfinite = true});
+    value.expect(Json::Kind::object);
+    json_.emplace(name, std::move(value));
+  }
+}
+
 std::vector<fs::path> CheckpointFolder::weight_files() const {
   if (!has_weights()) return {};
   if (candidates_.front().extension() != ".json") return candidates_;
@@ -159,18 +178,22 @@ bool CheckpointFolder::has_weights() const {
 
 const std::optional<Json>& CheckpointFolder::json(const char* name) const {
   if (const auto known = json_.find(name); known != json_.end()) return known->second;
-  const fs::path file = folder_ / name;
   std::optional<Json> value;
-  if (fs::exists(load_status(file, kWhere))) value = load_json(file, {.accepts_nonfinite = true});
+  if (has_file(name)) value = load_json(folder_ / name, {.accepts_nonfinite = true});
   if (value) value->expect(Json::Kind::object);
   return json_.emplace(name, std::move(value)).first->second;
+}
+
+bool CheckpointFolder::has_file(const char* name) const {
+  if (!memory_.empty()) return json_.contains(name) && json_.at(name).has_value();
+  return fs::exists(load_status(folder_ / name, kWhere));
 }
 
 /// open_clip_config.json describes the weights if their names are OpenCLIP's, or if
 /// there is no config.json. Repositories often contain the same model for several libraries.
 bool CheckpointFolder::uses_open_clip_config() const {
-  if (!fs::exists(load_status(folder_ / "open_clip_config.json", kWhere))) return false;
-  if (!fs::exists(load_status(folder_ / "config.json", kWhere))) return true;
+  if (!has_file("open_clip_config.json")) return false;
+  if (!has_file("config.json")) return true;
   return candidates_.size() == 1 && is_open_clip_name(candidates_.front());
 }
 
@@ -252,6 +275,7 @@ const std::optional<ParsedCheckpoint<Config>>& CheckpointFolder::parsed() const 
 }
 
 TensorFile CheckpointFolder::open_files() const {
+  if (!memory_.empty()) return open_weights(memory_, path_);
   if (is_pair_) return open_together(candidates_, path_);
   if (is_sharded_) return open_together(candidates_, path_);
   if (!has_weights()) return TensorFile({.path = path_});
@@ -296,6 +320,7 @@ void CheckpointFolder::check_weights() const {
 void CheckpointFolder::fill_report(const std::vector<std::string>& notes, LoadReport& report) const {
   report.path = path_;
   for (const TensorEntry& entry : tensors_->entries()) {
+    if (entry.file == nullptr) continue;  // in memory
     const fs::path& file = entry.file->path();
     if (std::ranges::find(report.files, file) == report.files.end()) report.files.push_back(file);
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -28,6 +29,10 @@ class CheckpointFolder {
  public:
   /// Throws Error if there is no such file or folder.
   explicit CheckpointFolder(const std::filesystem::path& path, ModelOptions options = {});
+  /// A folder in memory, which must outlive this and the weights that it loads. Throws Error for a file of
+  /// JSON that is none.
+  CheckpointFolder(std::span<const std::byte> weights, const std::map<std::string, std::string>& files,
+                   ModelOptions options);
 
   const ModelOptions& options() const noexcept { return options_; }
 
@@ -68,6 +73,8 @@ class CheckpointFolder {
 
   /// The file of that name as JSON, nothing if it does not exist.
   const std::optional<Json>& json(const char* name) const;
+  /// Whether there is a file of that name.
+  bool has_file(const char* name) const;
   const std::optional<Json>& own_config() const;
   std::optional<Json> encoder_config() const;
   std::optional<Json> config_of(const ModelConfig*) const;
@@ -92,6 +99,7 @@ class CheckpointFolder {
   std::filesystem::path path_;
   ModelOptions options_;
   std::optional<Json> layout_;
+  std::span<const std::byte> memory_{};  // the weights, if the folder is in memory
   bool is_folder_ = false;
   bool is_pair_ = false;                           // the two files of dino.txt
   bool is_sharded_ = false;                        // shards without their index

@@ -126,6 +126,10 @@ TensorFile open_weights(const fs::path& path, WantsTensor wants) {
   return without_wrappers(open_by_name(path, wants));
 }
 
+TensorFile open_weights(std::span<const std::byte> file, const fs::path& name) {
+  return without_wrappers(open_safetensors(file, name));
+}
+
 TensorFile open_together(const std::vector<fs::path>& files, const fs::path& path) {
   TensorFile::Contents all{.path = path};
   for (const fs::path& file : files) {

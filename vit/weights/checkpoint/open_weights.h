@@ -1,7 +1,9 @@
 // Weight files by their names: which of a folder is meant, and which reader opens it.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 #include "vit/io/shards.h"
@@ -25,6 +27,8 @@ bool is_open_clip_name(const std::filesystem::path& file);
 /// Opens a weight file, or the index of shards, by its ending; what wrappers put into names is left out. Of
 /// shards those are opened that hold something wanted (io/shards.h).
 TensorFile open_weights(const std::filesystem::path& file, WantsTensor wants = nullptr);
+/// The same of a .safetensors file in memory, which must outlive the result.
+TensorFile open_weights(std::span<const std::byte> file, const std::filesystem::path& name);
 /// The tensors of several files as those of one, called `path`. Throws Error if a name occurs twice.
 TensorFile open_together(const std::vector<std::filesystem::path>& files, const std::filesystem::path& path);
 
