@@ -23,7 +23,8 @@ namespace vit {
 struct BlockTensors {
   NormTensors norm1{};              // (C)
   LinearTensors qkv{};              // (A + 2 G, C), rows ordered q, k, v
-  NormTensors q_norm{}, k_norm{};   // (d): of each head, before the rotation
+  NormTensors q_norm{};             // (d): of each head, before the rotation
+  NormTensors k_norm{};             // (d)
   NormTensors heads_norm{};         // (A): on the concatenated heads, before proj
   LinearTensors proj{};             // (C, A)
   NormTensors end1{};               // (C): on what attention adds

@@ -23,12 +23,15 @@ VIT_API void pool_mean(TensorView<const float> tokens, std::size_t first, Tensor
 struct HeadTensors {
   NormTensors norm{};  // (C): of all tokens
   /// Of Pooling::attention: y = proj(attention(q probe, kv tokens)), then y + fc2(act(fc1(pool_norm(y)))).
-  std::span<const float> probe{};   // (C): the learned query
-  LinearTensors q{}, kv{}, proj{};  // (C, C); (2 C, C), rows ordered k, v; (C, C)
-  NormTensors pool_norm{};          // (C)
-  LinearTensors fc1{}, fc2{};       // (F, C); (C, F)
-  NormTensors pooled_norm{};        // (C): of the pooled vector
-  LinearTensors classifier{};       // (classes, C)
+  std::span<const float> probe{};  // (C): the learned query
+  LinearTensors q{};               // (C, C)
+  LinearTensors kv{};              // (2 C, C), rows ordered k, v
+  LinearTensors proj{};            // (C, C)
+  NormTensors pool_norm{};         // (C)
+  LinearTensors fc1{};             // (F, C)
+  LinearTensors fc2{};             // (C, F)
+  NormTensors pooled_norm{};       // (C): of the pooled vector
+  LinearTensors classifier{};      // (classes, C)
 };
 
 /// Settings of a head.

@@ -34,6 +34,7 @@ void test_anomalies(const char* path, const char* file);
 void test_dense(const char* golden);
 void test_positions(void);
 void test_conventions(void);
+void test_parts(const char* path, const char* image);
 void test_null(void);
 
 #endif

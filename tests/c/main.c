@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   test_dense(argv[5]);
   test_positions();
   test_conventions();
+  test_parts(argv[1], argv[3]);
   if (num_failed == 0) printf("the C interface works\n");
   return num_failed == 0 ? 0 : 1;
 }

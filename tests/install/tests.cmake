@@ -57,6 +57,13 @@ add_test(NAME install.pkg_config
 set_tests_properties(install.pkg_config PROPERTIES PASS_REGULAR_EXPRESSION "${patch_shape}" FIXTURES_REQUIRED installed
                                                    TIMEOUT 300)
 
+# A program in C, linked by the C compiler.
+add_test(NAME install.pkg_config_c
+         COMMAND ${CMAKE_COMMAND} "-DCOMPILER=${CMAKE_C_COMPILER}" "-DFLAGS=${install_flags}" "-DPREFIX=${install_prefix}"
+                 "-DSOURCE=${PROJECT_SOURCE_DIR}/apps/examples/embed.c" "-DOUTPUT=${install_build}/pkg_config/embed" "-DMODEL=${install_model}"
+                 "-DIMAGE=${PROJECT_SOURCE_DIR}/data/images/cat_tabby.jpg" -P "${install_dir}/pkg_config/run.cmake")
+set_tests_properties(install.pkg_config_c PROPERTIES PASS_REGULAR_EXPRESSION "1.0000 .*cat_tabby" FIXTURES_REQUIRED installed TIMEOUT 300)
+
 if(TARGET vit_program)
   add_test(NAME install.program COMMAND ${CMAKE_COMMAND} "-DPREFIX=${install_prefix}" "-DBIN=${CMAKE_INSTALL_BINDIR}"
                                         "-DMOVED=${install_build}/moved" -P "${install_dir}/run_moved.cmake")

@@ -35,6 +35,18 @@ def vectors(model: vitcpp.Model, picture: Path) -> None:
     assert all(facts) and all(texts)
 
 
+def steps(model: vitcpp.Model, picture: Path) -> None:
+    patches: Floats = vitcpp.patchify(np.zeros((1, 3, 8, 8)), 4)
+    heads = patches.reshape(1, 4, 3, 16)
+    table = position.RopeTable.axial((2, 2), position.frequencies(4))
+    attended: Floats = vitcpp.parts.attention(heads, heads, heads, table)
+    same: Floats = vitcpp.attention(heads, heads, heads)
+    features: Floats = model.patches(picture)
+    probabilities: Floats = model.attention(str(picture), block=0)
+    row: Floats = model.rollout(picture)
+    assert attended.shape == same.shape and features.ndim == probabilities.ndim == 3 and row.ndim == 1
+
+
 def classes(model: vitcpp.Model, picture: Path) -> None:
     best: list[vitcpp.Score] = model.classify(picture, top=1)
     label: str = best[0]["label"]
@@ -148,6 +160,7 @@ def main(data: Path, folder: Path) -> None:
     pictures = [picture for picture in pictures if picture.exists()]
     model: vitcpp.Model = vitcpp.load(data / "model", threads=1)
     vectors(model, pictures[0])
+    steps(model, pictures[0])
     classes(model, pictures[0])
     words(data / "golden/text/openclip-siglip", pictures[0])
     maps(data / "golden", pictures[0])

@@ -88,7 +88,7 @@ def test_pixels(model: vitcpp.Model) -> None:
             model.forward_features(wrong)
     with pytest.raises(vitcpp.Error):
         model.forward_features(np.zeros((1, 3, 1, 1), np.float32))  # smaller than a patch
-    check(vitcpp.FormatError, "finite", lambda: model.forward_features(np.full((1, 3, 32, 32), np.nan, np.float32)))
+    check(vitcpp.ArgumentError, "finite", lambda: model.forward_features(np.full((1, 3, 32, 32), np.nan, np.float32)))
     x = np.zeros((1, 3, 32, 32), np.float32)
     depth = model.config["depth"]
     for indices in (0, depth + 1, [depth], [-depth - 1], []):

@@ -19,7 +19,7 @@ class VIT_API Cancelled : public Error {
 /// threads.
 struct RunLimits {
   std::stop_token stop{};  // of a std::stop_source; empty = none
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  // max: none
 
   /// Throws Cancelled if a stop was requested or the deadline has passed.
   void check() const {

@@ -1,7 +1,5 @@
-// Lines of merges, and zlib for the packed file.
+// Vocabularies and lines of merges; unpack.cpp reads the packed file.
 #include "vit/text/clip_files.h"
-
-#include <zlib.h>
 
 #include <limits>
 #include <memory>
@@ -36,42 +34,11 @@ void each_merge(std::string_view text, const std::string& name, Each each) {
   }
 }
 
-struct EndInflate {
-  void operator()(z_stream* stream) const { inflateEnd(stream); }
-};
-
 void check_text(std::string_view text, const std::string& name) {
   VIT_CHECK(is_utf8(text), kWhere, name, ": is not valid UTF-8");
 }
 
 }  // namespace
-
-std::string unpack(std::string_view bytes, std::size_t max_bytes, const std::string& name) {
-  VIT_CHECK(bytes.size() <= max_bytes, kWhere.with(ErrorKind::unsupported), name, ": more than ", max_bytes,
-            " bytes");
-  if (!bytes.starts_with("\x1F\x8B")) return std::string(bytes);
-  z_stream stream{};
-  constexpr int kGzip = 16 + MAX_WBITS;
-  VIT_CHECK(inflateInit2(&stream, kGzip) == Z_OK, kWhere.with(ErrorKind::io), name,
-            ": zlib cannot be initialized");
-  const std::unique_ptr<z_stream, EndInflate> guard(&stream);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  std::string text;
-  for (int status = Z_OK; status != Z_STREAM_END;) {
-    const std::size_t done = text.size();
-    VIT_CHECK(done < max_bytes, kWhere.with(ErrorKind::unsupported), name, ": unpacks to more than ",
-              max_bytes, " bytes");
-    text.resize(done + (std::size_t{1} << 16));
-    stream.next_out = reinterpret_cast<Bytef*>(text.data() + done);
-    stream.avail_out = static_cast<uInt>(text.size() - done);
-    status = inflate(&stream, Z_NO_FLUSH);
-    text.resize(text.size() - stream.avail_out);
-    VIT_CHECK(status == Z_STREAM_END || (status == Z_OK && text.size() > done), kWhere, name,
-              ": damaged gzip data (incomplete download?)");
-  }
-  return text;
-}
 
 TextModel parse_vocabulary_and_merges(std::string_view vocabulary_text, std::string_view merges_text,
                                       const std::string& name) {
