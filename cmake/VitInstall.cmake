@@ -120,7 +120,15 @@ if(serve IN_LIST VIT_RINGS)
   install(FILES "${CMAKE_CURRENT_LIST_DIR}/packaging/vit.service" DESTINATION lib/systemd/system COMPONENT program)
 endif()
 
-foreach(folder model labels layouts images)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit" COMPONENT program
-          PATTERN "*.py" EXCLUDE)
-endforeach()
+# The guide of the library, and programs that use it, each of one page.
+install(FILES "${PROJECT_SOURCE_DIR}/vit/README.md" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${vit_package_development}" COMPONENT development)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/apps/examples" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${vit_package_development}"
+        COMPONENT development PATTERN "CMakeLists.txt" EXCLUDE)
+
+# What the program uses; the library by itself needs none of it.
+if(VIT_BUILD_APPS)
+  foreach(folder model labels layouts images)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}" DESTINATION "${CMAKE_INSTALL_DATADIR}/vit" COMPONENT program
+            PATTERN "*.py" EXCLUDE)
+  endforeach()
+endif()
