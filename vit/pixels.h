@@ -67,6 +67,13 @@ struct PixelOptions {
   bool unit_length = false;  // the vector of each patch, layer and scale is scaled to length 1
 };
 
+/// The patches of an image at one scale, of one pass or of several that are interleaved.
+struct PixelPatches {
+  std::span<const double> ys;          // (h) centers in pixels of the image, ascending
+  std::span<const double> xs;          // (w) the same
+  TensorView<const float> features{};  // (h w, C)
+};
+
 /// The features of all pixels of one image. Memory: 4 C bytes for each patch of each pass.
 class VIT_API PixelFeatures {
  public:
@@ -77,6 +84,8 @@ class VIT_API PixelFeatures {
   ImageSize size() const noexcept;               // H x W of the image
   std::size_t num_features() const noexcept;     // C
   const PixelOptions& options() const noexcept;  // how they were made
+  /// The patches of options().scales[scale], valid as long as the features.
+  PixelPatches patches(std::size_t scale = 0) const;
   /// The number of the patch whose center is nearest to a pixel, of the first scale.
   std::size_t patch_at(std::size_t x, std::size_t y) const;
   /// The features of a pixel, x < W, y < H, to `out` (C).

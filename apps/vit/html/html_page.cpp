@@ -164,6 +164,12 @@ std::string fill(std::string_view frame,
   return out += frame;
 }
 
+void write_content(const std::filesystem::path& path, const std::string& content) {
+  internal::AtomicFile file(path, "write");
+  file.write(std::as_bytes(std::span(content)));
+  file.commit();
+}
+
 }  // namespace
 
 std::string render(const HtmlPage& page, std::size_t max_bytes) {
@@ -188,10 +194,24 @@ std::string render(const HtmlPage& page, std::size_t max_bytes) {
 }
 
 void write_page(const std::filesystem::path& path, const HtmlPage& page) {
-  const std::string content = render(page);
-  internal::AtomicFile file(path, "write");
-  file.write(std::as_bytes(std::span(content)));
-  file.commit();
+  write_content(path, render(page));
+}
+
+void write_page(const std::filesystem::path& path, const PageTexts& texts, std::string_view title,
+                const JsonValue& values) {
+  const std::string data = script_data(values), name = escaped(title);
+  const std::string style_hash = hash_source(texts.style), script_hash = hash_source(texts.script);
+  const std::array<std::pair<std::string_view, std::string_view>, 6> parts{{{"TITLE", name},
+                                                                            {"STYLE_HASH", style_hash},
+                                                                            {"SCRIPT_HASH", script_hash},
+                                                                            {"STYLE", texts.style},
+                                                                            {"SCRIPT", texts.script},
+                                                                            {"DATA", data}}};
+  write_content(path, fill(texts.frame, parts));
+}
+
+std::string page_base64(std::string_view bytes) {
+  return base64(bytes);
 }
 
 }  // namespace vit::app

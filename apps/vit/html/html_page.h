@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/html/thumbnails.h"
 
 namespace vit::app {
@@ -62,6 +63,16 @@ struct HtmlPage {
 std::string render(const HtmlPage& page, std::size_t max_bytes = kMaxPageBytes);
 /// Writes the page atomically. Throws Error that names the file.
 void write_page(const std::filesystem::path& path, const HtmlPage& page);
+
+/// The texts of a page of another kind, with its own placeholders TITLE, STYLE, SCRIPT and DATA.
+struct PageTexts {
+  std::string_view frame, style, script;
+};
+/// Writes such a page with its data atomically.
+void write_page(const std::filesystem::path& path, const PageTexts& texts, std::string_view title,
+                const JsonValue& values);
+/// Bytes in the letters of data: addresses.
+std::string page_base64(std::string_view bytes);
 
 // page.html, page.css and page.js of this folder, which the build embeds
 extern const std::string_view kPageFrame;  // with @NAME@ as placeholders

@@ -152,6 +152,12 @@ const PixelOptions& PixelFeatures::options() const noexcept {
   return state_->options;
 }
 
+PixelPatches PixelFeatures::patches(std::size_t scale) const {
+  VIT_CHECK(scale < state_->grids.size(), kPixelFeatures, "scale ", scale, " of ", state_->grids.size());
+  const FeatureGrid& grid = state_->grids[scale];
+  return {.ys = grid.ys, .xs = grid.xs, .features = grid.features};
+}
+
 std::size_t PixelFeatures::patch_at(std::size_t x, std::size_t y) const {
   VIT_CHECK(x < size().width && y < size().height, kPixelFeatures, "pixel ", x, ",", y, " of an image of ",
             size().width, " x ", size().height);

@@ -190,6 +190,7 @@ ClassifierHead fit_rows(const FitCommandOptions& options, const TrainingRows& ro
 }
 
 void check_usage(const FitCommandOptions& options) {
+  if (options.output.empty()) fail_usage("--output is required");
   constexpr std::array kHeadFormats{ResultFormat::safetensors};
   result_format(options.output, kHeadFormats);
   if (options.neighbors && options.method != FitMethod::knn) fail_usage("--k is for --method knn");
@@ -256,6 +257,7 @@ class Fitting : public ImageWork {
 };
 
 int fit(const FitCommandOptions& options) {
+  if (!options.pixels.paint.empty()) return paint_pixels(options);
   check_usage(options);
   if (options.pixels.are_given()) return fit_pixels(options);
   Fitting work(options);
@@ -277,8 +279,7 @@ void add_fit_options(std::vector<Option>& list, FitCommandOptions& options) {
   list.push_back({.name = "-o,--output",
                   .type_name = "HEAD",
                   .help = "File for the classifier head, ends in .safetensors",
-                  .target = text_target(options.output),
-                  .is_required = true});
+                  .target = text_target(options.output)});
   list.push_back({.name = "--method",
                   .type_name = "NAME",
                   .help = "logistic, knn or centroid, see below",

@@ -19,6 +19,7 @@ inline constexpr std::size_t kFitFolds = 5;
 /// What --truth takes: labels of pixels, and what their features are.
 struct PixelFitOptions {
   std::filesystem::path truth;
+  std::filesystem::path paint;  // a page to paint on
   std::string names;
   std::string background;
   std::vector<std::size_t> unlabeled;
@@ -29,7 +30,7 @@ struct PixelFitOptions {
   bool color = false;
   std::vector<std::string> said;  // names of those that are given
 
-  bool are_given() const { return !truth.empty(); }
+  bool are_given() const { return !truth.empty() || !paint.empty(); }
 };
 
 struct FitCommandOptions {
@@ -55,7 +56,11 @@ struct FitCommandOptions {
 void add_pixel_fit_options(std::vector<Option>& list, PixelFitOptions& options);
 /// Throws UsageError for options that are given without --truth.
 void check_pixel_fit_options(const PixelFitOptions& options);
+/// The features of pixels that the options ask for. Throws UsageError.
+PixelOptions pixel_options(const FitCommandOptions& options, const Model& model);
 /// vit fit --truth. Returns the exit code.
 int fit_pixels(const FitCommandOptions& options);
+/// vit fit --paint. Returns the exit code.
+int paint_pixels(const FitCommandOptions& options);
 
 }  // namespace vit::app

@@ -71,6 +71,8 @@ std::vector<std::size_t> layers_of(const FitCommandOptions& options, const Model
   return out;
 }
 
+}  // namespace
+
 PixelOptions pixel_options(const FitCommandOptions& options, const Model& model) {
   PixelOptions out{.layers = layers_of(options, model),
                    .size = options.common.session.input_size,
@@ -84,6 +86,8 @@ PixelOptions pixel_options(const FitCommandOptions& options, const Model& model)
   }
   return out;
 }
+
+namespace {
 
 /// The names of --names LIST|FILE.
 std::vector<std::string> names_of(const std::string& value) {
@@ -296,6 +300,12 @@ void add_pixel_fit_options(std::vector<Option>& list, PixelFitOptions& options) 
                "255 = not labeled; or strokes on a transparent one, each color a class) or NAME.json "
                "(LabelMe), or a COCO file",
        .target = text_target(options.truth)});
+  list.push_back(
+      {.name = "--paint",
+       .type_name = "PAGE.html",
+       .help = "Write a page to paint strokes on the images, which shows the classes of all pixels at once "
+               "and gives strokes, masks and a head to download; it works without a server",
+       .target = text_target(options.paint)});
   list.push_back({.name = "--names",
                   .type_name = "LIST|FILE",
                   .help =
@@ -344,9 +354,10 @@ void add_pixel_fit_options(std::vector<Option>& list, PixelFitOptions& options) 
                   .flag = &options.color});
   for (std::size_t i = first; i < list.size(); ++i) {
     list[i].group = kPixelGroup;
-    if (list[i].flag == nullptr && list[i].name != "--truth") {
-      static constexpr const char* kNames[]{"--truth",  "--names",  "--background", "--unlabeled",
-                                            "--layers", "--scales", "--upsample",   "--shifts"};
+    if (list[i].flag == nullptr && list[i].name != "--truth" && list[i].name != "--paint") {
+      static constexpr const char* kNames[]{"--truth",      "--paint",     "--names",
+                                            "--background", "--unlabeled", "--layers",
+                                            "--scales",     "--upsample",  "--shifts"};
       list[i].target = noting(options, kNames[i - first], std::move(list[i].target));
     }
   }

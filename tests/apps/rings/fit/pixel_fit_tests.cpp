@@ -179,6 +179,28 @@ TEST_CASE("apps: segment --like finds what is like a patch or a mask" * doctest:
   }
 }
 
+TEST_CASE("apps: fit --paint writes a page with the features of images") {
+  const TestFolder folder;
+  write_sample(folder);
+  const RunResult result =
+      run_vit({"fit", folder / "photos", "--paint", folder / "paint.html", "--size", "native"});
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const std::string page = read_text(folder / "paint.html");
+  CHECK(contains(page, "\"name\":\"a\""));
+  CHECK(contains(page, "\"name\":\"b\""));
+  CHECK(contains(page, "default-src 'none'"));
+  CHECK(!contains(page, "@DATA@"));
+  CHECK(folder.names() == std::vector<std::string>{"paint.html", "photos", "strokes"});
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--truth", folder / "strokes"},
+                                               {"--upsample", "shift"},
+                                               {"--method", "knn"}}) {
+    std::vector<std::string> arguments{"fit", folder / "photos", "--paint", folder / "paint.html"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    CHECK(run_vit(arguments).exit_code == 2);
+  }
+}
+
 TEST_CASE("apps: what contradicts a head of pixels, or is no label, is one line") {
   const TestFolder folder;
   write_sample(folder);
