@@ -1,7 +1,8 @@
 # The rings: parts around the core that a build can do without. Each is a folder in vit/rings, apps/vit/rings, tests/rings and
 # tests/apps/rings, a label of its tests, and an option.
-set(VIT_ALL_RINGS dense anomaly fit index show serve)
+set(VIT_ALL_RINGS dense prompts anomaly fit index show serve)
 option(VIT_RING_DENSE "Dense heads: depth, segments, boxes and keypoints" ON)
+option(VIT_RING_PROMPTS "What prompts name or show: vit segment --classes with SAM 3" ON)
 option(VIT_RING_ANOMALY "Banks of good patches: vit anomaly" ON)
 option(VIT_RING_FIT "Fitting classifiers on features: vit fit" ON)
 option(VIT_RING_INDEX "Collections of images: vit index, search and duplicates" ON)
@@ -9,7 +10,7 @@ option(VIT_RING_SHOW "Drawings of what a model computes: vit show" ON)
 option(VIT_SERVE "Build vit serve if Boost.Beast is installed" ON)
 
 set(VIT_RINGS "")  # that are built
-foreach(ring dense anomaly fit index show)
+foreach(ring dense prompts anomaly fit index show)
   string(TOUPPER ${ring} option)
   if(VIT_RING_${option})
     list(APPEND VIT_RINGS ${ring})
@@ -33,7 +34,8 @@ function(vit_keep_rings list)
     endif()
   endforeach()
   foreach(pair "dense=>show_maps" "dense=>dense_routes" "dense=>dense_tasks" "anomaly=>anomaly_bank" "index=>image_index"
-         "fit=>segment_pixels" "fit=>evaluate_pixels" "fit=>pixel_example")
+         "fit=>segment_pixels" "fit=>evaluate_pixels" "fit=>pixel_example"
+         "prompts=>segment_prompts" "prompts=>segment_objects" "prompts=>detect_prompts")
     string(REGEX MATCH "^(.*)=>(.*)$" _ "${pair}")
     if(CMAKE_MATCH_1 IN_LIST VIT_RINGS)
       list(FILTER ${list} EXCLUDE REGEX "/${CMAKE_MATCH_2}_none[.]cpp$")

@@ -18,7 +18,7 @@ set(floors_vit
     "towers       the whole forward pass of images and of texts, and which images are computed together"
     "api          what the public headers declare: models, sessions, streams, classifiers"
     "c            the C interface"
-    "rings/dense rings/anomaly rings/fit rings/without   maps, boxes and keypoints, anomalies, classes of one's own, the C functions of those not built")
+    "rings/dense rings/prompts rings/anomaly rings/fit rings/without   maps, boxes and keypoints, what prompts name or show, anomalies, classes of one's own, the C functions of those not built")
 # The folders of apps/vit/; "." is the files at the top.
 set(floors_apps/vit
     "ground       command line, usage errors, values of options, standard streams, files written atomically, progress, sandbox"

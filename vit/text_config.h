@@ -26,6 +26,7 @@ enum class TextPooling {
   first,       // position 0
   last,        // position T - 1, padding or not
   mean,        // the mean of all that are not padding; zeros for a text without tokens
+  none,        // a vector of each token instead (SAM 3)
 };
 
 /// How an image is compared with texts: scale * cosine + bias, then a softmax over the texts or a sigmoid of
@@ -75,7 +76,7 @@ VIT_API void validate(const TextConfig& config);
 
 /// "none", "causal", "padding".
 VIT_API const char* to_string(TextMask mask);
-/// "largest_id", "end_token", "first", "last", "mean".
+/// "largest_id", "end_token", "first", "last", "mean", "none".
 VIT_API const char* to_string(TextPooling pooling);
 /// "softmax", "sigmoid".
 VIT_API const char* to_string(TextScore::Kind kind);

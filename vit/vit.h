@@ -28,6 +28,7 @@
 #include "vit/patchify.h"
 #include "vit/pixels.h"
 #include "vit/pose.h"
+#include "vit/prompts.h"
 #include "vit/safetensors.h"
 #include "vit/session.h"
 #include "vit/text/tokenizer.h"

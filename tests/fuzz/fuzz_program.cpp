@@ -17,6 +17,7 @@
 #include "apps/vit/outputs/run_facts.h"
 #include "apps/vit/rings/dense/boxes_file.h"
 #include "apps/vit/rings/dense/panoptic_truth.h"
+#include "apps/vit/rings/dense/prompts_file.h"
 #include "apps/vit/rings/dense/truth_maps.h"
 #include "apps/vit/rings/index/index_folder.h"
 #include "apps/vit/rings/index/scan.h"
@@ -323,6 +324,37 @@ std::vector<std::string> boxes_seeds() {
       "[1, "
       "2, 3, 4]}, "
       "{\"label\": \"car\", \"bbox\": [-1, 2, 3, 4]}]}\n{\"file\": \"a.jpg\", \"poses\": []}\n"};
+}
+
+void run_prompts(std::string_view input) {
+  std::size_t num_refused = 0;
+  try {
+    for (const auto& [file, lines] : app::parse_example_boxes(input, "input")) {
+      for (const app::ExampleLine& line : lines) {
+        if (!(line.box.x0 < line.box.x1 && line.box.y0 < line.box.y1)) throw std::logic_error("an empty box");
+      }
+    }
+  } catch (const Error&) {
+    ++num_refused;
+  }
+  try {
+    for (const auto& [file, objects] : app::parse_objects(input, "input")) {
+      for (const app::ObjectLine& object : objects) {
+        if (object.points.empty() && object.box.empty() && object.mask.empty())
+          throw std::logic_error("an object of nothing");
+      }
+    }
+  } catch (const Error&) {
+    if (num_refused != 0) throw;
+  }
+}
+
+std::vector<std::string> prompts_seeds() {
+  return {
+      "{\"file\": \"a.jpg\", \"boxes\": [{\"box\": [1, 2.5, 3e1, 4], \"positive\": false, \"label\": "
+      "\"bus\"}, [0, 0, 1, 1]]}\n",
+      "{\"file\": \"a.jpg\", \"objects\": [{\"points\": [[1, 2, 1], [3, 4, 0]], \"box\": [1, 2, 3, 4], "
+      "\"mask\": \"m.npy\", \"multimask\": false}]}\r\n\n{\"file\": \"b\", \"objects\": []}\n"};
 }
 
 void run_video_header(std::string_view input) {

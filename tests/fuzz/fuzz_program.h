@@ -47,6 +47,9 @@ std::vector<std::string> texts_seeds();
 /// The input is a file of --boxes.
 void run_boxes(std::string_view input);
 std::vector<std::string> boxes_seeds();
+/// The input is a file of --boxes or --objects with prompts.
+void run_prompts(std::string_view input);
+std::vector<std::string> prompts_seeds();
 
 /// The input is a video, of which the headers are read.
 void run_video_header(std::string_view input);

@@ -84,6 +84,7 @@ std::span<const Target> targets() {
       {"paths", run_paths, paths_seeds, kLineStructure},
       {"texts", run_texts, texts_seeds, kLineStructure},
       {"boxes", run_boxes, boxes_seeds, kLineStructure},
+      {"prompts", run_prompts, prompts_seeds, kLineStructure},
       {"video_header", run_video_header, video_header_seeds, kBoxStructure},
       {"run_facts", run_run_facts, run_facts_seeds},
 #endif

@@ -9,6 +9,8 @@
 namespace vit::internal {
 
 struct LayersOf {
+  /// The image tower of a checkpoint that is examined already.
+  static std::shared_ptr<const Model> load_image(const CheckpointFolder& folder);
   static const VisionTransformer& image(const Model& model) noexcept;
   static const TextTransformer& text(const TextTower& tower) noexcept;
 };

@@ -226,6 +226,10 @@ std::size_t Model::num_leading_tokens(const Request& request) const {
   return parts_->transformer.num_leading_tokens(request);
 }
 
+std::shared_ptr<const Model> LayersOf::load_image(const CheckpointFolder& folder) {
+  return Model::load(folder);
+}
+
 const VisionTransformer& LayersOf::image(const Model& model) noexcept {
   return model.parts_->transformer;
 }

@@ -36,6 +36,11 @@ struct TextTower::Parts {
 
   static std::shared_ptr<const TextTower> load(const CheckpointFolder& folder, const TextOptions& options) {
     internal::Checkpoint checkpoint = folder.load<TextConfig>();
+    VIT_CHECK(
+        checkpoint.config.pooling != TextPooling::none, kWhere.with(ErrorKind::unsupported),
+        folder.path().string(),
+        ": its text tower gives a vector for each token and none for a text; its texts are prompts, which "
+        "PromptSegmenter takes");
     Tokenizer tokenizer = tokenizer_of(folder.path(), options, checkpoint.config);
     TextTransformer transformer(checkpoint.config, checkpoint.weights, table_for(options), options.precision);
     return std::shared_ptr<const TextTower>(

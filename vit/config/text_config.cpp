@@ -31,6 +31,8 @@ void validate(const TextConfig& c) {
             "the epsilon of LayerNorm must be in [0, 1), got ", c.norm_eps);
   VIT_CHECK(!c.sinusoidal_positions || c.width >= 4, kWhere, "sinusoidal positions need a width of 4, got ",
             c.width);
+  VIT_CHECK(c.pooling != TextPooling::none || (c.projection_dim != 0 && c.mask == TextMask::causal), kWhere,
+            "vectors of tokens need a projection and causal attention");
   VIT_CHECK(c.pooling != TextPooling::mean || c.mask == TextMask::padding, kWhere,
             "the mean of a text's tokens needs a mask of its padding");
   VIT_CHECK(c.mask != TextMask::padding || c.pooling == TextPooling::mean, kWhere,
@@ -53,6 +55,7 @@ const char* to_string(TextPooling pooling) {
     case TextPooling::first: return "first";
     case TextPooling::last: return "last";
     case TextPooling::mean: return "mean";
+    case TextPooling::none: return "none";
   }
   return "unknown";
 }

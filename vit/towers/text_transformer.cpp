@@ -38,7 +38,7 @@ struct TextTransformer::Texts {
   std::span<const TextIds> ids;
   std::span<const TextExtent> extents;
   std::span<const std::size_t> starts;
-  TensorView<float> out;  // (texts, E)
+  TensorView<float> out;  // (texts, E); of a vector for each token (rows, E)
 
   std::size_t count() const { return ids.size(); }
   Texts part(std::size_t first, std::size_t count) const {
@@ -68,6 +68,7 @@ TextTransformer::TextTransformer(TextConfig config, const TextTowerWeights& weig
 }
 
 bool TextTransformer::reads_last_row() const noexcept {
+  if (config_.pooling == TextPooling::none) return false;
   return config_.mask == TextMask::causal || config_.pooling == TextPooling::last;
 }
 
@@ -81,7 +82,8 @@ std::size_t TextTransformer::pooled_place(std::span<const std::int32_t> ids) con
     }
     case TextPooling::last: return ids.size() - 1;
     case TextPooling::first:
-    case TextPooling::mean: break;
+    case TextPooling::mean:
+    case TextPooling::none: break;
   }
   return 0;
 }
@@ -134,6 +136,10 @@ void TextTransformer::embed(const Texts& texts, const Sequences& sequences, Tens
 void TextTransformer::pool(const Texts& texts, const Sequences& sequences, TensorView<float> rows,
                            const Pass& pass) const {
   const std::size_t width = config_.width;
+  if (config_.pooling == TextPooling::none) {
+    norm_->forward(rows, rows, pass.threads);
+    return projection_->forward(rows, texts.out, pass);
+  }
   const TensorView<float> pooled(pass.activations.pooled.data(), Shape{texts.count(), width});
   if (config_.pooling == TextPooling::mean) {
     norm_->forward(rows, rows, pass.threads);
@@ -184,9 +190,10 @@ void TextTransformer::run(const Texts& texts, const Pass& pass) const {
 
 void TextTransformer::forward(std::span<const TextIds> texts, TensorView<float> out, int threads,
                               TextMemory& memory) const {
-  VIT_CHECK(out.num_rows() == texts.size() && out.num_columns() == config_.embedding_dim(), kWhere,
-            "room for ", out.shape().to_string(), ", expected (", texts.size(), ", ", config_.embedding_dim(),
-            ")");
+  VIT_CHECK(config_.pooling != TextPooling::none && out.num_rows() == texts.size() &&
+                out.num_columns() == config_.embedding_dim(),
+            kWhere, "room for ", out.shape().to_string(), ", expected (", texts.size(), ", ",
+            config_.embedding_dim(), ")");
   memory.extents.clear();
   memory.starts.assign(1, 0);
   for (const TextIds& text : texts) {
@@ -201,6 +208,23 @@ void TextTransformer::forward(std::span<const TextIds> texts, TensorView<float> 
       [&](std::size_t first, std::size_t count, const Pass& pass, ForwardMemory::Lane&) {
         run(all.part(first, count), pass);
       });
+}
+
+void TextTransformer::forward_tokens(const TextIds& text, TensorView<float> out, int threads,
+                                     TextMemory& memory) const {
+  VIT_CHECK(config_.pooling == TextPooling::none && config_.mask == TextMask::causal && text.first == 0 &&
+                out.num_rows() == text.count && out.num_columns() == config_.embedding_dim(),
+            kWhere, "room for ", out.shape().to_string(), ", expected (", text.count, ", ",
+            config_.embedding_dim(), ")");
+  memory.extents.assign(1, extent_of(text));
+  memory.extents.front().count = text.count;  // padding comes last, where no token attends to it
+  memory.starts = {0, text.count};
+  const Texts all{std::span(&text, 1), memory.extents, memory.starts, out};
+  Lanes lanes(Sequences(memory.starts), threads, kRowsPerPass, memory.passes);
+  lanes.run(
+      activation_shape(1, config_.context_length, 1), arithmetic_of(*kernels_, precision_),
+      [](ForwardMemory::Lane&) {},
+      [&](std::size_t, std::size_t, const Pass& pass, ForwardMemory::Lane&) { run(all, pass); });
 }
 
 std::size_t TextTransformer::count_group(std::span<const TextIds> texts, int threads) const {

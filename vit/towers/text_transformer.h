@@ -57,6 +57,8 @@ class TextTransformer {
   /// vector depend only on its text, for any number of threads (0 = all). A warm pass allocates nothing.
   /// Throws Error if a row does not have T ids or an id is beyond the token table.
   void forward(std::span<const TextIds> texts, TensorView<float> out, int threads, TextMemory& memory) const;
+  /// A text of a tower without pooling -> the vectors of its tokens, out (count, E). As forward() otherwise.
+  void forward_tokens(const TextIds& text, TensorView<float> out, int threads, TextMemory& memory) const;
   /// How many of these texts, from the first on, form a group between two progress reports.
   std::size_t count_group(std::span<const TextIds> texts, int threads) const;
 

@@ -86,6 +86,9 @@ std::size_t read_max_patches(const ModelOptions& options) {
 template <typename Config>
 constexpr const char* kNoTower = ": has no such tower";
 template <>
+constexpr const char* kNoTower<PromptConfig> =
+    ": has no detector of prompts; those of SAM 3 (model_type sam3 or sam3_video) have one";
+template <>
 constexpr const char* kNoTower<TextConfig> =
     ": has no supported text tower; supported are those of CLIP, SigLIP, MetaCLIP 2, TIPSv2, Perception "
     "Encoder "
@@ -98,6 +101,10 @@ void finish(Checkpoint<ModelConfig>& checkpoint, const SourceFiles& files) {
        contradicting_rope_tables(files.tensors, checkpoint.config, checkpoint.report))
     checkpoint.report.notes.push_back(kContradiction + sentence);
   checkpoint.report.fingerprint = fingerprint(checkpoint.config, checkpoint.report, files.tensors);
+}
+
+void finish(Checkpoint<PromptConfig>& checkpoint, const SourceFiles& files) {
+  checkpoint.report.fingerprint = fingerprint(checkpoint.report, files.tensors);
 }
 
 /// exp(logit_scale) and logit_bias.
@@ -255,6 +262,14 @@ std::optional<ParsedText> CheckpointFolder::parse(SourceFiles& files, const Text
   return std::nullopt;
 }
 
+std::optional<Json> CheckpointFolder::config_of(const PromptConfig*) const {
+  return layout_ ? std::nullopt : json("config.json");
+}
+
+std::optional<ParsedPrompts> CheckpointFolder::parse(SourceFiles& files, const PromptConfig*) const {
+  return files.has_weights ? read_prompt_detector(files) : std::nullopt;
+}
+
 template <typename Config>
 const std::optional<ParsedCheckpoint<Config>>& CheckpointFolder::parsed() const {
   auto& tower = std::get<Tower<Config>>(towers_);
@@ -355,8 +370,10 @@ Checkpoint<Config> CheckpointFolder::load() const {
 
 template const std::optional<ParsedModel>& CheckpointFolder::parsed() const;
 template const std::optional<ParsedText>& CheckpointFolder::parsed() const;
+template const std::optional<ParsedPrompts>& CheckpointFolder::parsed() const;
 template Checkpoint<ModelConfig> CheckpointFolder::load() const;
 template Checkpoint<TextConfig> CheckpointFolder::load() const;
+template Checkpoint<PromptConfig> CheckpointFolder::load() const;
 
 std::optional<PreprocessConfig> CheckpointFolder::preprocess_config() const {
   std::optional<PreprocessConfig> config = stored_preprocess_config();

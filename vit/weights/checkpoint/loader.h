@@ -11,6 +11,7 @@
 #include "vit/image/preprocess.h"
 #include "vit/weights/dense_weights.h"
 #include "vit/weights/model_weights.h"
+#include "vit/weights/prompt_weights.h"
 #include "vit/weights/text_tower_weights.h"
 
 namespace vit::internal {

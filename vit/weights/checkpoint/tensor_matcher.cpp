@@ -141,25 +141,26 @@ VisitTensor TensorMatcher::matching() {
   };
 }
 
+VisitDenseTensor TensorMatcher::matching(std::span<const HeadTable> tables, const char* use) {
+  return [this, tables, use](const std::string& name, const Shape& shape, WeightTensor& tensor) {
+    const auto source = find_source(tables, name);
+    if (!source) {
+      missing_.push_back(name + " " + shape.to_string() + ", for which this layout has no name");
+      return;
+    }
+    std::vector<std::size_t> sizes;
+    for (std::size_t i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+    const TensorEntry* const entry = take(source->name, source->place, sizes, Form::as_stored, use + name);
+    if (entry == nullptr) return;
+    const std::vector<StoredRows> pieces{{.row = {}, .entry = entry}};
+    tensor = WeightTensor(
+        shape, [pieces, shape, keep = tensors_] { return load_numbers(pieces, shape, {}); }, entry);
+  };
+}
+
 DenseWeights TensorMatcher::match(const DenseReading& dense, std::size_t embed_dim) {
   DenseWeights weights;
-  for_each_tensor(
-      dense.config, embed_dim, weights,
-      [&](const std::string& name, const Shape& shape, WeightTensor& tensor) {
-        const auto source = find_source(dense.tables, name);
-        if (!source) {
-          missing_.push_back(name + " " + shape.to_string() + ", for which this layout has no name");
-          return;
-        }
-        std::vector<std::size_t> sizes;
-        for (std::size_t i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
-        const TensorEntry* const entry =
-            take(source->name, source->place, sizes, Form::as_stored, "dense." + name);
-        if (entry == nullptr) return;
-        const std::vector<StoredRows> pieces{{.row = {}, .entry = entry}};
-        tensor = WeightTensor(
-            shape, [pieces, shape, keep = tensors_] { return load_numbers(pieces, shape, {}); }, entry);
-      });
+  for_each_tensor(dense.config, embed_dim, weights, matching(dense.tables, "dense."));
   return weights;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "vit/weights/dense_weights.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/model_weights.h"
+#include "vit/weights/prompt_weights.h"
 #include "vit/weights/text_tower_weights.h"
 
 namespace vit {
@@ -28,6 +30,9 @@ namespace vit::internal {
 /// What the tensors of a tower need besides their shapes.
 FormSizes form_sizes(const ModelConfig& config);
 FormSizes form_sizes(const TextConfig& config);
+inline FormSizes form_sizes(const PromptConfig&) {
+  return {};
+}
 
 class TensorMatcher {
  public:
@@ -39,6 +44,7 @@ class TensorMatcher {
         match_(parsed.match),
         layout_(parsed.layout),
         ignored_(parsed.ignored),
+        named_(parsed.named),
         tensors_(std::move(tensors)),
         sizes_(form_sizes(parsed.config)),
         dropped_heads_(files.drops_classifier() ? heads() : std::vector<StoredHead>()) {}
@@ -47,7 +53,11 @@ class TensorMatcher {
   template <typename Config>
   WeightsOf<Config> match(const Config& config) {
     WeightsOf<Config> weights;
-    for_each_tensor(config, weights, matching());
+    if constexpr (std::is_same_v<Config, PromptConfig>) {
+      for_each_tensor(config, weights, matching(named_, "detector."));
+    } else {
+      for_each_tensor(config, weights, matching());
+    }
     return weights;
   }
   /// The same of a dense head on an image tower of `embed_dim` channels.
@@ -59,6 +69,8 @@ class TensorMatcher {
 
  private:
   VisitTensor matching();
+  /// By the names of `tables`, which must outlive it; `use` is in front of those in the report.
+  VisitDenseTensor matching(std::span<const HeadTable> tables, const char* use);
   bool find(TensorId id, const Shape& shape, std::vector<StoredRows>& pieces);
   const TensorEntry* take(const std::string& name, Place place, const std::vector<std::size_t>& shape,
                           Form form, const std::string& use);
@@ -71,6 +83,7 @@ class TensorMatcher {
   const Match& match_;
   const Layout& layout_;
   std::span<const std::span<const Ignored>> ignored_;
+  std::span<const HeadTable> named_;
   std::shared_ptr<const TensorFile> tensors_;
   FormSizes sizes_;
   std::vector<StoredHead> dropped_heads_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "vit/config.h"
+#include "vit/config/prompt_config.h"
 #include "vit/text_config.h"
 #include "vit/weights/families/head_layout.h"
 #include "vit/weights/families/layout.h"
@@ -29,9 +30,11 @@ struct ParsedCheckpoint {
   std::vector<std::string> notes{};     // whose rules apply, what was assumed
   std::shared_ptr<const void> texts{};  // what the names of tables point into, if they are not constants
   std::optional<DenseReading> dense{};  // a head that gives maps
+  std::vector<HeadTable> named{};       // of parts whose tensors have names, not places in blocks
 };
 using ParsedModel = ParsedCheckpoint<ModelConfig>;
 using ParsedText = ParsedCheckpoint<TextConfig>;
+using ParsedPrompts = ParsedCheckpoint<PromptConfig>;
 
 /// A family of image towers.
 struct Family {
@@ -132,6 +135,10 @@ extern const TextFamily kTipsv2TextFamily;    // families/hf_tipsv2.cpp
 extern const TextFamily kOpenClipTextFamily;  // families/open_clip_text.cpp
 extern const TextFamily kDinoTextFamily;      // families/dino_text.cpp
 extern const TextFamily kOpenAiTextFamily;    // families/openai_text.cpp
+
+/// The detector of prompts in the file of an image tower (families/hf_sam3_detector.cpp); nothing for other
+/// checkpoints.
+std::optional<ParsedPrompts> read_prompt_detector(const SourceFiles& files);
 
 /// Only the logit scale is stored: no bias.
 inline constexpr Row kLogitScale[] = {at(Place::outside, {Part::logit_scale, "logit_scale"}),

@@ -15,7 +15,8 @@ namespace {
 constexpr Where kWhere{"hf_sam3", ErrorKind::format};
 
 constexpr std::string_view kPrefixes[] = {"", "backbone.", "vision_encoder.backbone.",
-                                          "detector_model.vision_encoder.backbone."};
+                                          "detector_model.vision_encoder.backbone.",
+                                          "tracker_model.detector_model.vision_encoder.backbone."};
 constexpr std::string_view kAnchor = "embeddings.patch_embeddings.projection.weight";
 
 constexpr Row kRows[] = {
@@ -93,7 +94,7 @@ ParsedModel read(const SourceFiles& files) {
 }
 
 std::optional<Match> match(const SourceFiles& files) {
-  if (!has_model_type(files, {"sam3_vit_model", "sam3_vision_model", "sam3", "sam3_video"}))
+  if (!has_model_type(files, {"sam3_vit_model", "sam3_vision_model", "sam3", "sam3_video", "sam3_tracker"}))
     return std::nullopt;
   const auto found = match_anchor(files, kAnchor, kPrefixes);
   VIT_CHECK(found, kWhere.with(ErrorKind::mismatch), files.weights_name, ": no tensor ", kAnchor,

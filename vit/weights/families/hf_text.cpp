@@ -1,8 +1,8 @@
 // The text towers of Hugging Face's CLIP, MetaCLIP 2, SigLIP, SigLIP 2, OWL-ViT and OWLv2, bare or inside
 // the whole model. CLIP pools at the largest id where its end token is 2, as in all folders of OpenAI's, else
 // at the first end token; MetaCLIP 2 at the first end token always; SigLIP at the last place, whatever is
-// there; OWL at the largest id. Source: transformers, models/clip, metaclip_2, siglip, siglip2, owlvit and
-// owlv2.
+// there; OWL at the largest id; SAM 3 gives a vector of each token. Source: transformers, models/clip,
+// metaclip_2, siglip, siglip2, owlvit and owlv2.
 #include "vit/base/check.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/families/hf_config.h"
@@ -11,7 +11,12 @@ namespace vit::internal {
 namespace hf_text {
 namespace {
 
-constexpr std::string_view kPrefixes[] = {"text_model.", "owlv2.text_model.", "owlvit.text_model.", ""};
+constexpr std::string_view kPrefixes[] = {"text_model.",
+                                          "owlv2.text_model.",
+                                          "owlvit.text_model.",
+                                          "detector_model.text_encoder.text_model.",
+                                          "text_encoder.text_model.",
+                                          ""};
 constexpr SizeRange kCount{1, std::size_t{1} << 26};
 
 constexpr Row kRows[] = {
@@ -36,9 +41,13 @@ constexpr Row kOldOwlProjection[] = {
     at(Place::outside, {Part::projection_weight, "owlvit.text_projection.weight"}),
     at(Place::outside, {Part::logit_scale, "owlvit.logit_scale"}),
     {Part::logit_bias, ""}};
+constexpr Row kSam3Projection[] = {at(Place::outside, {Part::projection_weight, "text_projection.*"})};
+constexpr Row kWholeSam3Projection[] = {
+    at(Place::outside, {Part::projection_weight, "detector_model.text_projection.*"})};
 constexpr Row kSiglipHead[] = {{Part::projection_weight, "head.*"}};
 static_assert(is_sound(kRows) && is_sound(kClipProjection) && is_sound(kSiglipHead));
 static_assert(is_sound(kOwlProjection) && is_sound(kOldOwlProjection));
+static_assert(is_sound(kSam3Projection) && is_sound(kWholeSam3Projection));
 
 constexpr Ignored kIgnored[] = {
     {"embeddings.position_ids", "row numbers of the position table"},
@@ -57,6 +66,11 @@ constexpr Ignored kOwlIgnored[] = {
     {"box_bias", "boxes", Place::outside},
 };
 
+constexpr Ignored kSam3Ignored[] = {{"*", "image tower, detector or tracker", Place::outside}};
+
+bool is_sam3(const std::string& type) {
+  return type == "sam3" || type == "sam3_video";
+}
 bool is_owl(const std::string& type) {
   return type == "owlv2" || type == "owlvit";
 }
@@ -68,15 +82,22 @@ bool is_text_alone(const std::string& type) {
   return type.ends_with("_text_model");
 }
 bool is_known(const std::string& type) {
-  if (is_owl(type)) return true;
+  if (is_owl(type) || is_sam3(type)) return true;
   for (const char* known : {"clip", "metaclip_2", "siglip", "siglip2"}) {
     if (type == known || type == std::string(known) + "_text_model") return true;
   }
   return false;
 }
 
+/// Where a model for videos has its detector.
+Json detector_of(const Json& json) {
+  const auto detector = json.find("detector_config");
+  return detector && detector->is_object() ? *detector : json;
+}
+
 /// The text tower's part of config.json.
-Json text_config(const Json& json) {
+Json text_config(const Json& whole) {
+  const Json json = detector_of(whole);
   for (const char* key : {"text_config_dict", "text_config"}) {  // where both are given, the first wins
     if (const auto nested = json.find(key); nested && nested->is_object()) return *nested;
   }
@@ -131,6 +152,29 @@ void read_owl(const SourceFiles& files, const Json& json, const std::string& typ
   out.ignored.push_back(kOwlIgnored);
 }
 
+/// A vector of each token, by a projection of the model's own: that of the text model is stored and unused.
+void read_sam3(const SourceFiles& files, const Json& json, ParsedText& out) {
+  TextConfig& c = out.config;
+  c.family = "sam3";
+  c.width = json.find_size("hidden_size", kCount).value_or(1024);
+  c.depth = json.find_size("num_hidden_layers", kCount).value_or(24);
+  c.num_heads = json.find_size("num_attention_heads", kCount).value_or(16);
+  c.mlp_dim = json.find_size("intermediate_size", kCount).value_or(4096);
+  c.context_length = json.find_size("max_position_embeddings", kCount).value_or(32);
+  c.vocabulary_size = json.find_size("vocab_size", kCount).value_or(49408);
+  c.activation = read_hf_activation(json, Activation::gelu);
+  c.pooling = TextPooling::none;
+  const auto vision = detector_of(*files.config).find("vision_config");
+  c.projection_dim = vision ? vision->find_size("fpn_hidden_size", kCount).value_or(256) : 256;
+  c.projection_bias = true;
+  if (out.match.prefix.ends_with("detector_model.text_encoder.text_model.")) {
+    out.layout.add(kWholeSam3Projection);
+  } else {
+    out.layout.add(kSam3Projection);
+  }
+  out.ignored.push_back(kSam3Ignored);
+}
+
 void read_siglip(const Json& json, ParsedText& out) {
   TextConfig& c = out.config;
   c.family = "siglip";
@@ -153,13 +197,15 @@ std::optional<ParsedText> read(const SourceFiles& files) {
   if (siglip) {
     read_siglip(json, out);
     out.layout.add(kLogitScaleAndBias);
+  } else if (is_sam3(type)) {
+    read_sam3(files, json, out);
   } else if (is_owl(type)) {
     read_owl(files, json, type, out);
   } else {
     read_clip(files, json, type, out);
     out.layout.add(kLogitScale);
   }
-  if (!is_text_alone(type))
+  if (!is_text_alone(type) && !is_sam3(type))
     out.config.score = {.kind = siglip ? TextScore::Kind::sigmoid : TextScore::Kind::softmax};
   return out;
 }

@@ -38,12 +38,15 @@ void end_segment(JsonWriter& json, const Segment& segment) {
 
 }  // namespace
 
-PixelFrame frame_of(TensorView<const std::int32_t> map, std::int32_t id) {
+namespace {
+
+template <typename Number, typename Inside>
+PixelFrame frame_where(TensorView<const Number> map, const Inside& is_inside) {
   std::size_t left = map.dim(1), right = 0, top = map.dim(0), bottom = 0;
   for (std::size_t y = 0; y < map.dim(0); ++y) {
-    const std::int32_t* const row = map.row(y);
+    const Number* const row = map.row(y);
     for (std::size_t x = 0; x < map.dim(1); ++x) {
-      if (row[x] != id) continue;
+      if (!is_inside(row[x])) continue;
       left = std::min(left, x);
       right = std::max(right, x);
       top = std::min(top, y);
@@ -54,12 +57,13 @@ PixelFrame frame_of(TensorView<const std::int32_t> map, std::int32_t id) {
   return {left, top, right + 1 - left, bottom + 1 - top};
 }
 
-std::string run_lengths(TensorView<const std::int32_t> map, std::int32_t id) {
+template <typename Number, typename Inside>
+std::string runs_where(TensorView<const Number> map, const Inside& is_part) {
   std::vector<std::int64_t> runs{0};  // of others and of this one, alternating
   bool is_inside = false;
   for (std::size_t x = 0; x < map.dim(1); ++x) {
     for (std::size_t y = 0; y < map.dim(0); ++y) {
-      if ((map.row(y)[x] == id) != is_inside) {
+      if (is_part(map.row(y)[x]) != is_inside) {
         is_inside = !is_inside;
         runs.push_back(0);
       }
@@ -72,18 +76,59 @@ std::string run_lengths(TensorView<const std::int32_t> map, std::int32_t id) {
   return out;
 }
 
+bool is_set(std::uint8_t value) {
+  return value != 0;
+}
+
+/// An object of a list of results.
+void add_result(JsonWriter& json, const Segment& segment, const std::string& name, const std::string& file,
+                std::array<std::size_t, 2> size, const std::string& counts, const PixelFrame& frame) {
+  json.on_own_line().begin_object().member("image_id", name).member("file_name", file);
+  json.member("category_id", segment.index).member("category", segment.label);
+  json.key("segmentation").begin_object().array("size", size);
+  json.member("counts", counts).end_object();
+  json.array("bbox", edges_of(frame)).member("area", segment.area);
+  end_segment(json, segment);
+}
+
+}  // namespace
+
+PixelFrame frame_of(TensorView<const std::int32_t> map, std::int32_t id) {
+  return frame_where(map, [id](std::int32_t value) { return value == id; });
+}
+
+PixelFrame frame_of(TensorView<const std::uint8_t> mask) {
+  return frame_where(mask, is_set);
+}
+
+std::string run_lengths(TensorView<const std::int32_t> map, std::int32_t id) {
+  return runs_where(map, [id](std::int32_t value) { return value == id; });
+}
+
+std::string run_lengths(TensorView<const std::uint8_t> mask) {
+  return runs_where(mask, is_set);
+}
+
 std::string coco_results(const SegmentMap& map, const std::string& name, const std::string& file) {
   std::string out;
   JsonWriter json(out);
   json.begin_array();
-  for (const Segment& segment : map.segments) {
-    json.on_own_line().begin_object().member("image_id", name).member("file_name", file);
-    json.member("category_id", segment.index).member("category", segment.label);
-    json.key("segmentation").begin_object().array("size", std::array{map.map.dim(0), map.map.dim(1)});
-    json.member("counts", run_lengths(map.map, segment.id)).end_object();
-    json.array("bbox", edges_of(frame_of(map.map, segment.id))).member("area", segment.area);
-    end_segment(json, segment);
-  }
+  for (const Segment& segment : map.segments)
+    add_result(json, segment, name, file, {map.map.dim(0), map.map.dim(1)}, run_lengths(map.map, segment.id),
+               frame_of(map.map, segment.id));
+  out += "\n";
+  json.end_array();
+  return out + "\n";
+}
+
+std::string coco_results(std::span<const Segment> segments, TensorView<const std::uint8_t> masks,
+                         const std::string& name, const std::string& file) {
+  std::string out;
+  JsonWriter json(out);
+  json.begin_array();
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    add_result(json, segments[i], name, file, {masks.dim(1), masks.dim(2)}, run_lengths(masks[i]),
+               frame_of(masks[i]));
   out += "\n";
   json.end_array();
   return out + "\n";

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "vit/dense.h"
@@ -18,9 +19,16 @@ PixelFrame frame_of(TensorView<const std::int32_t> map, std::int32_t id);
 /// The pixels with this id as runs down the columns, in the letters of COCO's compressed form.
 std::string run_lengths(TensorView<const std::int32_t> map, std::int32_t id);
 
+/// The same of the pixels of a mask (H, W) that are not 0.
+PixelFrame frame_of(TensorView<const std::uint8_t> mask);
+std::string run_lengths(TensorView<const std::uint8_t> mask);
+
 /// A list of results: image_id, category_id, segmentation (size and counts), bbox, area, score. `name`: of
 /// the image, for image_id and file_name.
 std::string coco_results(const SegmentMap& map, const std::string& name, const std::string& file);
+/// The same of segments whose masks (n, H, W) may overlap.
+std::string coco_results(std::span<const Segment> segments, TensorView<const std::uint8_t> masks,
+                         const std::string& name, const std::string& file);
 /// The entry of an image among panoptic annotations; ids are those of coco_panoptic_picture().
 std::string coco_panoptic(const SegmentMap& map, const std::string& name, const std::string& picture);
 /// Each pixel's id + 1 as r + 256 g + 65536 b; 0 = none.

@@ -97,20 +97,29 @@ void add_dense_options(std::vector<Option>& list, DenseOptions& options) {
                   .group = kGroup});
 }
 
-NamedArray NamedArray::of(std::string name, TensorView<const float> view) {
-  NamedArray out{.name = std::move(name), .dtype = Dtype::f32, .shape = {}, .bytes = {}};
+namespace {
+
+template <typename Number>
+NamedArray array_of(std::string name, TensorView<const Number> view, Dtype dtype) {
+  NamedArray out{.name = std::move(name), .dtype = dtype, .shape = {}, .bytes = {}};
   for (std::size_t i = 0; i < view.rank(); ++i) out.shape.push_back(view.dim(i));
   const auto bytes = std::as_bytes(view.flat());
   out.bytes.assign(bytes.begin(), bytes.end());
   return out;
 }
 
+}  // namespace
+
+NamedArray NamedArray::of(std::string name, TensorView<const float> view) {
+  return array_of(std::move(name), view, Dtype::f32);
+}
+
 NamedArray NamedArray::of(std::string name, TensorView<const std::int32_t> view) {
-  NamedArray out{.name = std::move(name), .dtype = Dtype::i32, .shape = {}, .bytes = {}};
-  for (std::size_t i = 0; i < view.rank(); ++i) out.shape.push_back(view.dim(i));
-  const auto bytes = std::as_bytes(view.flat());
-  out.bytes.assign(bytes.begin(), bytes.end());
-  return out;
+  return array_of(std::move(name), view, Dtype::i32);
+}
+
+NamedArray NamedArray::of(std::string name, TensorView<const std::uint8_t> view) {
+  return array_of(std::move(name), view, Dtype::u8);
 }
 
 struct MapArrays::State {
@@ -162,7 +171,10 @@ void MapArrays::finish() {
   AtomicFile file(state_->path, "write");
   ZipWriter archive(file);
   for (const State::Entry& entry : state_->entries) {
-    const std::string header = npy_header(entry.dtype == Dtype::i32 ? "<i4" : "<f4", entry.shape);
+    const std::string header = npy_header(entry.dtype == Dtype::i32  ? "<i4"
+                                          : entry.dtype == Dtype::u8 ? "|u1"
+                                                                     : "<f4",
+                                          entry.shape);
     archive.add(entry.name + ".npy",
                 std::array{std::as_bytes(std::span(std::string_view(header))), take(entry.bytes)});
   }

@@ -23,7 +23,7 @@ void add_dense_options(std::vector<Option>& list, DenseOptions& options);
 /// Numbers of one image with their name: "depth" of input 3 becomes "depth.3".
 struct NamedArray {
   std::string name;
-  internal::Dtype dtype = internal::Dtype::f32;  // f32 or i32
+  internal::Dtype dtype = internal::Dtype::f32;  // f32, i32 or u8
   std::vector<std::size_t> shape;
   std::vector<std::byte> bytes;
 
@@ -39,6 +39,7 @@ struct NamedArray {
   }
   static NamedArray of(std::string name, TensorView<const float> view);
   static NamedArray of(std::string name, TensorView<const std::int32_t> view);
+  static NamedArray of(std::string name, TensorView<const std::uint8_t> view);
 };
 
 /// Arrays of all images in one .safetensors or .npz file, which lists the inputs. Numbers wait on disk.

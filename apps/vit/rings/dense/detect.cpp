@@ -14,8 +14,9 @@
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/dense_results.h"
-#include "apps/vit/rings/dense/draw_shapes.h"
+#include "apps/vit/rings/dense/detect_results.h"
 #include "apps/vit/rings/dense/map_outputs.h"
+#include "apps/vit/rings/dense/prompt_options.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
@@ -42,11 +43,11 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  vit detect --model yolos-tiny street.jpg\n"
     "  vit detect --model owlv2-base-patch16-ensemble --classes \"a cat, a remote control\" sofa.jpg\n"
+    "  vit detect --model sam3 --classes \"yellow bus, person\" street.jpg --format json\n"
     "  vit detect --model yolos-tiny photos/ --output boxes/ --format color,json > boxes.jsonl";
 
 constexpr const char* kDetectFormatHelp =
     "Files of FOLDER/: color (default) and coco; and json or text for the lines, which are json with arrays";
-constexpr MapFormat kDetectFormats[]{{"color", "_color.png"}, {"coco", ".json"}};
 
 struct DetectOptions {
   DenseRunOptions run;
@@ -54,54 +55,8 @@ struct DetectOptions {
   ClassNames texts;
   TemplateOptions templates;
   std::optional<float> threshold;
+  PromptChoices prompts;
 };
-
-std::string line_of(const std::string& file, std::span<const Detection> found, bool is_json) {
-  if (!is_json) {
-    std::string out = printable(file) + "\n";
-    for (const Detection& d : found) {
-      char numbers[160];
-      std::snprintf(numbers, sizeof numbers, "  %6.2f %%  %9.1f %9.1f %9.1f %9.1f  ",
-                    100.0 * static_cast<double>(d.score), d.box.x0, d.box.y0, d.box.x1, d.box.y1);
-      out += numbers + printable(d.label) + "\n";
-    }
-    if (found.empty()) out += "  no boxes (--threshold sets the score that they need)\n";
-    return out;
-  }
-  std::string out;
-  JsonWriter json(out);
-  json.begin_object().member("file", file);
-  write_boxes(json, found);
-  json.end_object();
-  return out + "\n";
-}
-
-std::string coco_of(const std::string& file, std::span<const Detection> found) {
-  std::string out;
-  JsonWriter json(out);
-  json.begin_array();
-  for (const Detection& d : found) {
-    json.on_own_line().begin_object().member("image_id", file);
-    json.member("category_id", d.index).member("category", d.label);
-    const double width = d.box.x1 - d.box.x0, height = d.box.y1 - d.box.y0;
-    write_edges(json.key("bbox"), {d.box.x0, d.box.y0, width, height}).member("score", d.score).end_object();
-  }
-  out += "\n";
-  json.end_array();
-  return out + "\n";
-}
-
-std::vector<NamedArray> arrays_of(std::span<const Detection> found) {
-  NamedArray boxes = NamedArray::of_rows("boxes", {found.size(), 4}),
-             scores = NamedArray::of_rows("scores", {found.size()});
-  NamedArray classes = NamedArray::of_rows("classes", {found.size()}, internal::Dtype::i32);
-  for (const Detection& d : found) {
-    for (const double edge : {d.box.x0, d.box.y0, d.box.x1, d.box.y1}) boxes.push(static_cast<float>(edge));
-    scores.push(d.score);
-    classes.push(static_cast<std::int32_t>(d.index));
-  }
-  return {std::move(boxes), std::move(scores), std::move(classes)};
-}
 
 std::vector<NamedArray> raw_arrays_of(const ImageOutputs& outputs, const Detector& detector, int threads) {
   std::vector<NamedArray> arrays;
@@ -182,28 +137,9 @@ class DetectWork : public ImageWork {
     if (outputs_.writes_arrays())
       outputs_.add_arrays(run, image.index,
                           options_.run.raw ? raw_arrays_of(*image.outputs, *detector_, outputs_.threads())
-                                           : arrays_of(found));
-    if (outputs_.writes("coco"))
-      write_text(outputs_.path_of(image.index, "coco"), coco_of(input.name, found));
-    if (outputs_.writes("color") || outputs_.has_page()) draw(run, image, found);
-    MapOutputs::print(run, line_of(input.name, found, json_));
-  }
-
-  void draw(const ImageRun& run, const StreamedImage& image, std::span<const Detection> found) {
-    const Input& input = run.inputs()[image.index];
-    Image picture = picture_of(run, input, image.size);
-    for (const Detection& d : found) draw_frame(picture, d.box, voc_color(d.index + 1));
-    for (const Detection& d : found) {
-      char score[16];
-      std::snprintf(score, sizeof score, " %.2f", static_cast<double>(d.score));
-      draw_name(picture, d.box, d.label + score, voc_color(d.index + 1));
-    }
-    if (outputs_.writes("color")) write_png(outputs_.path_of(image.index, "color"), picture);
-    if (!outputs_.has_page()) return;
-    PageItem item = named_item(input.name);
-    item.note = text(image.size.width, " x ", image.size.height);
-    for (const Detection& d : found) item.labels.push_back({.name = d.label, .score = d.score});
-    outputs_.add_to_page(run, input, std::move(item), picture);
+                                           : arrays_of_detections(found));
+    write_detections(outputs_, run, image, found);
+    MapOutputs::print(run, line_of_detections(input.name, found, json_));
   }
 
   const DetectOptions& options_;
@@ -211,6 +147,17 @@ class DetectWork : public ImageWork {
   bool json_;
   std::optional<Detector> detector_;
 };
+
+int run_detect(DetectOptions& options) {
+  options.prompts.texts = options.texts;
+  if (!options.prompts.are_given() || !is_prompt_model(options.run.common)) {
+    if (!options.prompts.boxes.empty()) fail_usage("--boxes: this model takes no examples; SAM 3 does");
+    return DetectWork(options).run();
+  }
+  if (options.templates.are_given() || !options.labels.empty())
+    fail_usage("--template and --labels are not for SAM 3, which takes phrases as they are");
+  return detect_prompts({.run = options.run, .choices = options.prompts, .threshold = options.threshold});
+}
 
 }  // namespace
 
@@ -223,21 +170,26 @@ Command detect_command() {
       .options =
           {{.name = "--classes",
             .type_name = "LIST",
-            .help = "What to look for in your own words, separated by commas, for OWL-ViT and OWLv2",
+            .help = "What to look for in your own words, separated by commas, for OWL-ViT, OWLv2 and SAM 3",
             .target = text_target(options->texts.list)},
            {.name = "--classes-file",
             .type_name = "FILE",
             .help = "The same in the forms of --labels, or .safetensors: vectors that vit embed --text-file "
                     "wrote",
             .target = text_target(options->texts.file)},
+           {.name = "--boxes",
+            .type_name = "FILE",
+            .help = "SAM 3: boxes that show what is meant, JSON lines as of vit segment",
+            .target = text_target(options->prompts.boxes)},
            labels_option(options->labels),
            {.name = "--threshold",
             .type_name = "P",
-            .help = "Boxes with a score above P; default: that of the model's library (OWL 0.1, YOLOS 0.5)",
+            .help = "Boxes with a score above P; default: that of the model's library (OWL 0.1, YOLOS 0.5, "
+                    "SAM 3 0.3)",
             .target = parsed_target(
                 options->threshold,
                 [](const std::string& value) { return static_cast<float>(parse_real(value, 0.0, 1.0)); })}},
-      .run = [options] { return DetectWork(*options).run(); }};
+      .run = [options] { return run_detect(*options); }};
   add_template_options(command.options, options->templates);
   add_dense_run_options(command.options, options->run, kDetectFormats, kDetectFormatHelp);
   return command;

@@ -18,6 +18,7 @@
 #include "apps/vit/rings/dense/dense_results.h"
 #include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/dense/segment_pixels.h"
+#include "apps/vit/rings/dense/prompt_options.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
@@ -44,6 +45,15 @@ constexpr const char* kFooter =
     "class and mask, reaches --threshold; a panoptic segment is a query whose class passes it, and its "
     "pixels are\n"
     "those where it is the strongest and reaches --mask-threshold.\n"
+    "Prompts (SAM 3) find every instance of --classes and --boxes, or one object at --points and in --box: "
+    "masks that "
+    "may\n"
+    "overlap, in falling score. Arrays are masks.I (n, H, W) uint8, boxes.I (n, 4), scores.I (n) and "
+    "segmentation.I, "
+    "the\n"
+    "best segment of each pixel; with --raw class_logits.I, presence_logits.I, boxes.I (0 to 1), "
+    "mask_logits.I and\n"
+    "semantic_logits.I of each class, or of objects mask_logits.I, scores.I and object_logits.I.\n"
     "Examples:\n"
     "  vit segment --model coco_panoptic_eomt_large_640 photos/ --output segments/ --format coco,color\n"
     "  vit segment --model coco_instance_eomt_large_640 --task instance --threshold 0.5 photo.jpg --format "
@@ -51,6 +61,9 @@ constexpr const char* kFooter =
     "  vit segment --model tipsv2-b14-dpt photos/ --output segments/\n"
     "  vit segment --classifier leaf.safetensors photos/ --output leaves/ --regions --format csv,color\n"
     "  vit segment --model dinov2 --like photo.jpg:120,80 photos/ --output alike/\n"
+    "  vit segment --model sam3 --classes \"yellow bus, person\" photos/ --output segments/ --format "
+    "coco,color\n"
+    "  vit segment --model sam3 --points 520,380 --points 610,400,- photo.jpg --output cup.png\n"
     "  vit segment --model dinov2_vits14_pretrain.pth --architecture dinov2_vits14 \\\n"
     "    --head dinov2_vits14_ade20k_linear_head.pth photo.jpg --output photo.npz --format json";
 
@@ -79,6 +92,7 @@ struct SegmentCommand {
   SegmentChoices choices;
   PaletteChoice palette = PaletteChoice::automatic;
   PixelClassOptions pixels;
+  PromptChoices prompts;
 };
 
 std::optional<SegmentTask> task_of(TaskChoice choice) {
@@ -221,8 +235,24 @@ class SegmentWork : public ImageWork {
   std::vector<Color> palette_;  // of classes
 };
 
-/// By the head of the model, or by classes of pixels, which have no masks.
+int run_prompts(SegmentCommand& command) {
+  if (command.pixels.are_given()) fail_usage("--classifier and --like are not for prompts");
+  if (command.task == TaskChoice::panoptic)
+    fail_usage("--task panoptic is for models with classes of their own");
+  if (command.choices.overlap || !command.choices.stuff.empty() || !command.labels.empty())
+    fail_usage("--overlap, --stuff and --labels are for models with classes of their own");
+  take_points(command.run.inputs, command.prompts);
+  return segment_prompts({.run = command.run,
+                          .choices = command.prompts,
+                          .threshold = command.choices.threshold,
+                          .mask_threshold = command.choices.mask_threshold,
+                          .semantic = command.task == TaskChoice::semantic});
+}
+
+/// By prompts, by the head of the model, or by classes of pixels, which have no masks.
 int run_segment(SegmentCommand& command) {
+  if (command.prompts.are_given()) return run_prompts(command);
+  if (command.prompts.all_masks) fail_usage("--all-masks is for --points, --box and --objects");
   check_pixel_class_options(command.pixels);
   if (!command.pixels.are_given()) {
     if (command.run.has_word("csv")) fail_usage("--format csv lists regions of classes of pixels: --regions");
@@ -276,6 +306,7 @@ Command segment_command() {
            labels_option(options->labels)},
       .run = [options] { return run_segment(*options); }};
   add_pixel_class_options(command.options, options->pixels);
+  add_prompt_options(command.options, options->prompts);
   add_dense_run_options(command.options, options->run, kSegmentFormats, kSegmentFormatHelp);
   return command;
 }

@@ -1,0 +1,183 @@
+// vit segment with points, boxes and masks: one object each.
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/vit/ground/usage_error.h"
+#include "apps/vit/inputs/npy.h"
+#include "apps/vit/rings/dense/coco_files.h"
+#include "apps/vit/rings/dense/prompt_masks.h"
+#include "apps/vit/rings/dense/prompt_run.h"
+#include "vit/base/check.h"
+
+namespace vit::app {
+namespace {
+
+/// The objects of images: those of a file, or the one of the command line.
+class ObjectPrompts {
+ public:
+  explicit ObjectPrompts(const PromptChoices& choices) : file_(choices.objects) {
+    if (!choices.objects.empty()) {
+      if (!choices.points.empty() || choices.box)
+        fail_usage("--objects says what the objects are; --points and --box mean one of one image");
+      all_ = parse_objects(read_prompts_file(choices.objects), choices.objects.string());
+      return;
+    }
+    one_.emplace();
+    one_->points = choices.points;
+    if (choices.box) one_->box.push_back(*choices.box);
+  }
+
+  bool is_of_one_image() const noexcept { return one_.has_value(); }
+  /// Those of an image. Throws Error if there are none.
+  std::vector<ObjectLine> of_image(const std::string& name) const {
+    if (one_) return {*one_};
+    const auto found = all_.find(name);
+    VIT_CHECK(found != all_.end() && !found->second.empty(), (Where{"prompts", ErrorKind::mismatch}), name,
+              ": ", file_.string(), " has no objects of this image");
+    return found->second;
+  }
+
+ private:
+  std::filesystem::path file_;
+  std::map<std::string, std::vector<ObjectLine>> all_;
+  std::optional<ObjectLine> one_;
+};
+
+Box box_of_mask(TensorView<const std::uint8_t> mask) {
+  const PixelFrame frame = frame_of(mask);
+  const auto x = static_cast<double>(frame.x), y = static_cast<double>(frame.y);
+  return {x, y, x + static_cast<double>(frame.width), y + static_cast<double>(frame.height)};
+}
+
+class ObjectWork : public ImageWork {
+ public:
+  explicit ObjectWork(const PromptJob& job)
+      : job_(job),
+        prompts_(job.choices),
+        outputs_("segment", job.run, kPromptFormats, {"png", "color"}),
+        json_(job.run.has_word("json") || job.run.writes_arrays()) {}
+
+  int run() { return outputs_.run(*this, {job_.choices.objects}); }
+
+ private:
+  std::optional<Request> load(ImageRun& run) override {
+    const auto model = load_prompts(run, job_.run.common, PromptUse::objects);
+    note_prompts(outputs_, job_);
+    outputs_.note("masks", job_.choices.all_masks ? "all" : "best");
+    outputs_.open(run);
+    if (prompts_.is_of_one_image() && run.inputs().size() > 1)
+      fail_usage("--points and --box mean an object of one image, and there are ", run.inputs().size(),
+                 "; --objects FILE names those of several");
+    segmenter_.emplace(model, PromptSegmenterOptions{.threads = outputs_.threads()});
+    return model->request();
+  }
+
+  std::string add(ImageRun& run, const StreamedImage& image) override {
+    return failure_of([&] {
+      const std::vector<ObjectLine> objects = prompts_.of_image(run.inputs()[image.index].name);
+      const auto features = segmenter_->encode(*image.outputs, PromptUse::objects);
+      std::vector<ObjectMasks> all;
+      for (const ObjectLine& object : objects) all.push_back(masks_of_object(*features, object));
+      write(run, image, all, features->image());
+    });
+  }
+
+  int finish(ImageRun& run) override { return outputs_.finish(run); }
+
+  ObjectMasks masks_of_object(const PromptFeatures& features, const ObjectLine& object) {
+    ObjectPrompt prompt;
+    for (const PointLine& point : object.points)
+      prompt.points.push_back({.x = point.x, .y = point.y, .positive = point.positive});
+    if (!object.box.empty()) prompt.box = object.box.front();
+    Tensor<float> mask;
+    if (!object.mask.empty()) {
+      // next to the file of prompts, unless the path says otherwise
+      mask = load_npy_floats(job_.choices.objects.parent_path() / object.mask);
+      while (mask.shape().rank() > 2 && mask.dim(0) == 1) mask = without_first(std::move(mask));
+      VIT_CHECK(mask.shape().rank() == 2, (Where{"prompts", ErrorKind::mismatch}), object.mask.string(),
+                ": a mask is (h, w) logits, found ", mask.shape().to_string());
+      prompt.mask = mask;
+    }
+    return segmenter_->segment_object(
+        features, prompt,
+        {.multimask = object.multimask,
+         .rule =
+             job_.choices.rule == PromptRuleChoice::library ? PromptRule::library : PromptRule::repository});
+  }
+
+  static Tensor<float> without_first(Tensor<float> mask) {
+    std::vector<std::size_t> sizes;
+    for (std::size_t i = 1; i < mask.shape().rank(); ++i) sizes.push_back(mask.dim(i));
+    Tensor<float> out{Shape(std::span<const std::size_t>(sizes))};
+    std::ranges::copy(mask.flat(), out.data());
+    return out;
+  }
+
+  /// The masks of each object in falling score, or its best.
+  FoundMasks found_masks(std::span<const ObjectMasks> all, ImageSize size) const {
+    FoundMasks found{.segments = {}, .boxes = {}, .masks = {}, .image = size};
+    for (std::size_t index = 0; index < all.size(); ++index) {
+      const ObjectMasks& object = all[index];
+      std::vector<std::size_t> order(object.scores.size());
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::ranges::stable_sort(order, std::ranges::greater{},
+                               [&](std::size_t i) { return object.scores[i]; });
+      if (!job_.choices.all_masks) order.resize(1);
+      for (const std::size_t i : order) {
+        const TensorView<const std::uint8_t> mask = object.masks.view()[i];
+        found.segments.push_back({.id = static_cast<std::int32_t>(found.segments.size()),
+                                  .index = index,
+                                  .label = text("object ", index),
+                                  .score = object.scores[i],
+                                  .area = area_of(mask)});
+        found.boxes.push_back(box_of_mask(mask));
+        found.masks.push_back(mask);
+      }
+    }
+    return found;
+  }
+
+  /// All masks of all objects, one after the other.
+  static std::vector<NamedArray> raw_arrays(std::span<const ObjectMasks> all) {
+    std::size_t count = 0;
+    for (const ObjectMasks& object : all) count += object.scores.size();
+    const std::size_t edge = all.front().logits.dim(1);
+    NamedArray masks = NamedArray::of_rows("mask_logits", {count, edge, edge}),
+               scores = NamedArray::of_rows("scores", {count}),
+               logits = NamedArray::of_rows("object_logits", {all.size()});
+    for (const ObjectMasks& object : all) {
+      const auto bytes = std::as_bytes(object.logits.flat());
+      masks.bytes.insert(masks.bytes.end(), bytes.begin(), bytes.end());
+      for (const float score : object.scores) scores.push(score);
+      logits.push(object.object_logit);
+    }
+    return {std::move(masks), std::move(scores), std::move(logits)};
+  }
+
+  void write(ImageRun& run, const StreamedImage& image, std::span<const ObjectMasks> all, ImageSize size) {
+    const FoundMasks found = found_masks(all, size);
+    if (outputs_.writes_arrays())
+      outputs_.add_arrays(run, image.index, job_.run.raw ? raw_arrays(all) : arrays_of_masks(found));
+    write_masks(outputs_, run, image, found);
+    MapOutputs::print(run, line_of_masks(run.inputs()[image.index].name, found, "instance", json_));
+  }
+
+  const PromptJob& job_;
+  ObjectPrompts prompts_;
+  MapOutputs outputs_;
+  bool json_;
+  std::optional<PromptSegmenter> segmenter_;
+};
+
+}  // namespace
+
+int segment_objects(const PromptJob& job) {
+  return ObjectWork(job).run();
+}
+
+}  // namespace vit::app
