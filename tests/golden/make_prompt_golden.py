@@ -191,8 +191,10 @@ def main():
     model.config.architectures = ["Sam3VideoModel"]
     model.config.save_pretrained(FOLDER)
     # the names of the published file; save_pretrained() writes others for the tracker, which the library then misses
-    save_file({name: value.clone().contiguous() for name, value in model.state_dict().items()},
-              FOLDER / "model.safetensors", {"format": "pt"})
+    tensors = {name: value.clone().contiguous() for name, value in model.state_dict().items()}
+    fourier = "tracker_model.{}_embedding.positional_embedding"  # stored twice, as in the published file
+    tensors[fourier.format("shared_image")] = tensors[fourier.format("prompt_encoder.shared")].clone()
+    save_file(tensors, FOLDER / "model.safetensors", {"format": "pt"})
     Sam3Processor(image_processor=Sam3ImageProcessor(size={"height": IMAGE, "width": IMAGE}),
                   tokenizer=CLIPTokenizerFast.from_pretrained(FOLDER), target_size=IMAGE).save_pretrained(FOLDER)
     image = drawing()
