@@ -34,8 +34,8 @@ struct Prompt {
 
 /// Whose program is reproduced where two differ.
 enum class PromptRule {
-  library,     // transformers: a phrase alone has no vector of shown things; masks grow as probabilities
-  repository,  // the publisher's: a phrase has the class token of no boxes beside it; masks grow as logits
+  library,     // transformers: a phrase by itself has no vector of shown things; masks grow as probabilities
+  repository,  // the publisher's: a phrase has the class token of no boxes in addition; masks grow as logits
 };
 
 /// How queries become instances: the arguments of transformers' post-processing.

@@ -70,7 +70,7 @@ void visit_geometry(const PromptConfig& c, const PromptWalker& walk) {
   for (const char* const name : {"prompt_norm", "vision_norm", "output_norm"}) walk.norm(name, c.dim);
 }
 
-/// Layers of attention among rows, attention to others, and an MLP, each behind its norm.
+/// Layers of attention among rows, attention to others, and an MLP, each after its norm.
 void visit_pre_norm_layers(const PromptLayersConfig& layers, std::size_t dim, const PromptWalker& walk) {
   for (std::size_t i = 0; i < layers.depth; ++i) {
     const PromptWalker layer = walk.in("layers", i);

@@ -18,7 +18,7 @@ using namespace internal;
 namespace {
 
 constexpr Where kPromptsWhere{"PromptSegmenter", ErrorKind::argument};
-constexpr const char* kNoWords = "visual";  // the word of a prompt of boxes alone
+constexpr const char* kNoWords = "visual";  // the word of a prompt of only boxes
 constexpr std::size_t kMaxKeptTexts = 4096;
 
 double share_of(double x) {

@@ -44,7 +44,7 @@ void Perceptron::forward(TensorView<const float> x, TensorView<float> out, Promp
 QueryDecoder::QueryDecoder(DecoderLayers layers, const kernels::Arithmetic& arithmetic)
     : layers_(std::move(layers)), arithmetic_(&arithmetic) {}
 
-/// (N, D): zeros for the presence token, then the codes of boxes (Q, 4) behind the perceptron.
+/// (N, D): zeros for the presence token, then the codes of boxes (Q, 4) after the perceptron.
 TensorView<const float> QueryDecoder::positions_of(TensorView<const float> boxes,
                                                    PromptMemory& memory) const {
   const std::size_t queries = boxes.num_rows(), dim = layers_.queries.dim(1), half = dim / 2;

@@ -1,5 +1,5 @@
-// SAM 3's detector: neck, geometry encoder, fusion encoder, decoder, scoring and masks, alone or in the whole
-// model. Source: transformers, models/sam3 and sam3_video.
+// SAM 3's detector: neck, geometry encoder, fusion encoder, decoder, scoring and masks, by itself or in the
+// whole model. Source: transformers, models/sam3 and sam3_video.
 #include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/hf_sam3.h"

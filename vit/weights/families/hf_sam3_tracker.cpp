@@ -1,5 +1,5 @@
 // The part of SAM 3 that points, boxes and masks control: in the whole model, as the library saves that
-// again, or alone. Source: transformers, models/sam3_tracker.
+// again, or by itself. Source: transformers, models/sam3_tracker.
 #include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/hf_sam3.h"

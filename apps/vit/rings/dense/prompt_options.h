@@ -35,7 +35,7 @@ void add_prompt_options(std::vector<Option>& list, PromptChoices& choices);
 /// Points that follow the first one of --points without naming it again are no inputs.
 void take_points(std::vector<std::string>& inputs, PromptChoices& choices);
 
-/// What a run of prompts is told.
+/// The settings of a run of prompts.
 struct PromptJob {
   const DenseRunOptions& run;
   const PromptChoices& choices;

@@ -22,7 +22,7 @@ class PhrasePrompts {
   /// phrases or with one that is no phrase; Error for a damaged file.
   explicit PhrasePrompts(const PromptChoices& choices);
 
-  /// Names of the classes; that of a prompt of boxes alone is the model's word for it.
+  /// Names of the classes; that of a prompt of only boxes is the model's word for it.
   const std::vector<std::string>& labels() const noexcept { return labels_; }
   /// Those of an image. Throws Error if there are neither phrases nor boxes for it.
   std::vector<Prompt> of_image(const std::string& name) const;

@@ -46,7 +46,7 @@ RunResult segment(std::vector<std::string> more) {
 TEST_CASE("prompts: segments of several phrases, in falling score, with arrays and files") {
   const TestFolder folder;
   const std::string out = folder / "found.safetensors";
-  const RunResult run = segment({"--classes", "a cat, a dog", "--threshold", "0.25", "-o", out});
+  const RunResult run = segment({"--classes", "a cat, a dog", "--threshold", "0.05", "-o", out});
   REQUIRE(run.exit_code == 0);
   const Json line = line_of(run);
   CHECK(line.at("file").as_string() == drawing());
