@@ -13,7 +13,7 @@ option(VIT_TEXT "Text towers and tokenizers; without them ICU and zlib are not n
 if(VIT_SLIM)
   set(VIT_CODECS OFF)
   set(VIT_TEXT OFF)
-  foreach(ring DENSE ANOMALY FIT INDEX SHOW)
+  foreach(ring DENSE PROMPTS ANOMALY FIT INDEX SHOW)
     set(VIT_RING_${ring} OFF)
   endforeach()
 endif()

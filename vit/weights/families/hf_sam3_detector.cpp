@@ -1,5 +1,7 @@
 // SAM 3's detector: neck, geometry encoder, fusion encoder, decoder, scoring and masks, by itself or in the
 // whole model. Source: transformers, models/sam3 and sam3_video.
+#include <algorithm>
+
 #include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/hf_sam3.h"
@@ -109,6 +111,11 @@ Json sam3_part(const Json& config, const char* key) {
 std::optional<ParsedPrompts> read_prompt_detector(const SourceFiles& files) {
   using namespace hf_sam3_detector;
   if (!has_model_type(files, {"sam3", "sam3_video", "sam3_tracker"})) return std::nullopt;
+  VIT_CHECK(std::ranges::none_of(
+                files.tensors.entries(),
+                [](const TensorEntry& entry) { return entry.name.find("multiplex") != entry.name.npos; }),
+            hf_sam3_detector::kWhere.with(ErrorKind::unsupported), files.weights_name,
+            ": has a tracker of several objects at once, as SAM 3.1 has; SAM 3 is supported");
   const auto detector = match_anchor(files, kAnchor, kPrefixes);
   const auto found = detector ? detector : match_anchor(files, kTrackerAnchor, kTrackerPrefixes);
   if (!found) return std::nullopt;
