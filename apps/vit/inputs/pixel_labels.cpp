@@ -150,7 +150,7 @@ LabelFiles::LabelFiles(const fs::path& truth, std::vector<std::size_t> unlabeled
             ": no such folder of labels, and no COCO file");
   VIT_CHECK(truth.extension() == ".json", kLabels, truth.string(),
             ": labels are a folder of files named as the images, or a COCO file, .json");
-  coco_ = std::make_unique<Annotations>(parse_coco(load_json(truth, {.max_bytes = kMaxLabelBytes})));
+  coco_.reset(new Annotations{parse_coco(load_json(truth, {.max_bytes = kMaxLabelBytes}))});
 }
 LabelFiles::~LabelFiles() = default;
 
