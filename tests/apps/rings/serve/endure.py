@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """vit serve under load that no default test has time for, all on the loopback address, against servers that it starts.
 
-    endure.py VIT [requests] [connections] [slow] [kills]      all four where none is named
+    endure.py VIT [requests] [connections] [slow] [kills] [fairness]      all five where none is named
     endure.py VIT requests --count 1000000
 
+fairness: 99 of 100 single requests take at most three times as long next to a client that sends batches as without it.
 requests: a mix of every route, right and wrong, on pipelined connections: the memory of all processes does not grow.
 connections: 10,000 at a time, which all get an answer, and 10,000 against a server that takes 1024.
 slow: clients that send a byte now and then do not hold up others, and end in time.
@@ -88,7 +89,7 @@ def request(method, path, body=b"", content_type="application/json"):
 
 
 def image():
-    with open(ROOT + "/tests/apps/serve/requests/image.jpg", "rb") as file:
+    with open(ROOT + "/tests/apps/rings/serve/requests/image.jpg", "rb") as file:
         return file.read()
 
 
@@ -276,13 +277,49 @@ def endure_kills(vit, folder, kills):
         print(f"kills: {killed} decoding processes were killed; answers by status: {counts}")
 
 
+def endure_fairness(vit, folder, seconds=20):
+    one, many = image_body(), image_body(256)
+    with Server(vit, folder) as server:
+        def singles(until):
+            times = []
+            while time.monotonic() < until:
+                start = time.monotonic()
+                assert server.ask("POST", "/v1/embeddings", one)[0] == 200
+                times.append(time.monotonic() - start)
+            return sorted(times)
+
+        def bulk(until, batches):
+            # another address of the loopback network is another client
+            while time.monotonic() < until:
+                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120, source_address=("127.0.0.2", 0))
+                connection.request("POST", "/v1/embeddings", many, {"Content-Type": "application/json"})
+                assert connection.getresponse().status == 200
+                batches.append(256)
+                connection.close()
+
+        singles(time.monotonic() + 2)  # warm
+        p99 = lambda times: 1000 * times[int(0.99 * (len(times) - 1))]
+        alone, next_to, batches = [], [], []
+        for _ in range(3):  # interleaved: other programs of the machine slow both
+            alone += singles(time.monotonic() + seconds / 3)
+            until = time.monotonic() + seconds / 3
+            thread = threading.Thread(target=bulk, args=(until, batches))
+            thread.start()
+            next_to += singles(until)
+            thread.join()
+        alone, next_to = p99(sorted(alone)), p99(sorted(next_to))
+        print(f"fairness: p99 of single requests {alone:.1f} ms, next to batches {next_to:.1f} ms ({next_to / alone:.2f} times), {sum(batches)} images of batches")
+        assert next_to <= 3 * alone
+
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("vit")
-parser.add_argument("parts", nargs="*", choices=["requests", "connections", "slow", "kills", []], default=[])
+parser.add_argument("parts", nargs="*", choices=["requests", "connections", "slow", "kills", "fairness", []], default=[])
 parser.add_argument("--count", type=int, default=1_000_000, help="of requests")
 parser.add_argument("--kills", type=int, default=200)
 given = parser.parse_args()
 with tempfile.TemporaryDirectory() as scratch:
-    for part in given.parts or ["slow", "kills", "connections", "requests"]:
+    for part in given.parts or ["slow", "kills", "connections", "fairness", "requests"]:
         {"requests": lambda: endure_requests(given.vit, scratch, given.count), "connections": lambda: endure_connections(given.vit, scratch),
-         "slow": lambda: endure_slow(given.vit, scratch), "kills": lambda: endure_kills(given.vit, scratch, given.kills)}[part]()
+         "slow": lambda: endure_slow(given.vit, scratch), "kills": lambda: endure_kills(given.vit, scratch, given.kills),
+         "fairness": lambda: endure_fairness(given.vit, scratch)}[part]()

@@ -30,6 +30,7 @@ Engine::~Engine() {
 }
 
 void Engine::stop() {
+  ending_.request_stop();
   {
     const std::lock_guard lock(mutex_);
     is_stopped_ = true;
@@ -133,8 +134,9 @@ std::size_t Engine::num_waiting() const {
   return num_waiting_;
 }
 
-bool Engine::is_dropped(const Ref& ref) {
-  return (ref.work->gone && ref.work->gone->load()) || Clock::now() > ref.work->deadline;
+bool Engine::is_dropped(const Ref& ref) const {
+  return ending_.stop_requested() || (ref.work->gone && ref.work->gone->load()) ||
+         Clock::now() > ref.work->deadline;
 }
 
 /// Smoothed over the last inputs.

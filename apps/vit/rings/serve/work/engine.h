@@ -25,6 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,7 +69,7 @@ class Engine {
   /// Reads the files of all models again, between two batches; `done` is called with what happened, in the
   /// thread that computes.
   void reload(std::function<void(const std::string& text)> done);
-  /// Ends after what is being computed; what is decoded or waits is not handed back.
+  /// Ends after the block that is being computed; what is computed, decoded or waits is not handed back.
   void stop();
   std::size_t num_waiting() const;
   const ModelMemory& memory() const noexcept { return memory_; }
@@ -137,7 +138,8 @@ class Engine {
   void compute_batch(std::vector<Ref> batch);
   void compute_classes(LoadedModel& model, Work& work);
   void finish_classes(const Ref& ref);
-  std::span<Ref> drop_gone(std::span<Ref> batch);
+  std::span<Ref> drop_gone(std::span<Ref> batch) const;
+  RunLimits limits_of(std::span<const Ref> batch) const;
   void compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch);
   void compute_texts(LoadedModel& model, std::span<Ref> batch);
   void compute_for_tasks(LoadedModel& model, Session& session, std::span<Ref> batch);
@@ -145,7 +147,7 @@ class Engine {
   void take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outputs);
   void finish(std::span<Ref> refs);
   void unload_idle();
-  static bool is_dropped(const Ref& ref);
+  bool is_dropped(const Ref& ref) const;
   static void set_failure(const Ref& ref, std::string text, ErrorKind kind);
   template <typename Compute>
   static void compute_guarded(std::span<Ref> refs, BatchOutputs& outputs, const Compute& compute);
@@ -170,6 +172,7 @@ class Engine {
   std::function<void(const std::string&)> reload_done_;  // null: no reload is wanted
 
   ModelMemory memory_;
+  std::stop_source ending_;  // what is computed is cut short
   std::shared_ptr<std::atomic<std::size_t>> result_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
   BatchOutputs outputs_;                      // of all threads together
   std::vector<BatchOutputs> worker_outputs_;  // of each worker

@@ -116,9 +116,9 @@ void Engine::compute_guarded(std::span<Ref> refs, BatchOutputs& outputs, const C
 }
 
 /// Those that a client waits for, in front of the others, which have failed.
-std::span<Engine::Ref> Engine::drop_gone(std::span<Ref> batch) {
+std::span<Engine::Ref> Engine::drop_gone(std::span<Ref> batch) const {
   const auto alive =
-      std::partition(batch.begin(), batch.end(), [](const Ref& ref) { return !is_dropped(ref); });
+      std::partition(batch.begin(), batch.end(), [&](const Ref& ref) { return !is_dropped(ref); });
   for (const Ref& ref : std::span(alive, batch.end())) {
     if (!ref.is_classes()) set_failure(ref, kGone, ErrorKind::io);
   }
@@ -211,6 +211,14 @@ void Engine::compute_task(std::size_t worker, std::vector<Ref> task) {
   finish(task);
 }
 
+/// A pass ends between two blocks once no one waits for it: at the last deadline of its images, or with the
+/// server.
+RunLimits Engine::limits_of(std::span<const Ref> batch) const {
+  RunLimits out{.stop = ending_.get_token(), .deadline = Clock::time_point::min()};
+  for (const Ref& ref : batch) out.deadline = std::max(out.deadline, ref.work->deadline);
+  return out;
+}
+
 void Engine::compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch) {
   const Work& first = *batch.front().work;
   const ModelConfig& config = model.session().model().config();
@@ -227,6 +235,7 @@ void Engine::compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch)
     }
   }
   try {
+    lane.session->set_limits(limits_of(batch));
     lane.session->run_pixels(pixels, request, *lane.outputs);
   } catch (const std::bad_alloc&) {
     if (taken.size() < 2) throw;
@@ -300,6 +309,7 @@ void Engine::compute_for_tasks(LoadedModel& model, Session& session, std::span<R
       });
       const TensorView<const float> pixels = ref.pixels.view();
       auto outputs = std::make_unique<BatchOutputs>();
+      session.set_limits(limits_of(std::span(&ref, 1)));
       session.run_pixels(std::span(&pixels, 1), work.request, *outputs);
       ref.outputs = std::move(outputs);
       metrics_.add_images(1);
