@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <zlib.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -187,6 +188,42 @@ TEST_CASE("serve: requests in lines, counted as they are read") {
   std::string deep = "{}\n{\"text\": [";
   for (int i = 0; i < 100; ++i) deep += "1,";
   CHECK(refusal(deep + "1]}") == "400 input[0]");
+}
+
+TEST_CASE("serve: a batch that is being computed ends at its deadline") {
+  using Clock = std::chrono::steady_clock;
+  const TestFolder folder;
+  const std::string file = folder / "a.ppm", model = data_path("model").string();
+  write_picture(file, 40, 40, 1);
+  const auto seconds_since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  // larger than the model was made for, so that an image takes a while
+  const std::vector<std::string> options{"--model", "m=" + model, "--size", "384", "--threads", "1"};
+  double one = 0;
+  {
+    const ServeProcess server(options);
+    const Clock::time_point start = Clock::now();
+    REQUIRE(server.post("/v1/embeddings", request_for("m", file)).status == 200);
+    one = seconds_since(start);
+  }
+  std::vector<std::string> bounded = options;
+  bounded.insert(bounded.end(), {"--timeout", "1"});
+  const ServeProcess server(bounded);
+  std::string inputs = "\"" + data_uri(file) + "\"";
+  constexpr int kImages = 12;
+  for (int i = 1; i < kImages; ++i) inputs += ", \"" + data_uri(file) + "\"";
+  const Clock::time_point start = Clock::now();
+  const HttpAnswer answer =
+      server.post("/v1/embeddings", R"({"modality": "image", "input": [)" + inputs + "]}");
+  CHECK(server.await_metric("vit_queue_depth", [](std::size_t waiting) { return waiting == 0; }));
+  const double all = seconds_since(start);
+  CAPTURE(one);
+  CAPTURE(all);
+  // either it was in time, or it ended long before all of its images were computed
+  const bool is_late = answer.status == 503;
+  CHECK((is_late || answer.status == 200));
+  CHECK((!is_late || all < 1 + 0.6 * kImages * one));
 }
 
 TEST_SUITE_END();
