@@ -38,9 +38,13 @@ void check_fields(const MergerFields& fields) {
 TEST_CASE("config: steps of a merger that contradict each other are refused") {
   using M = MergerConfig;
   CHECK(refusal([](M&) {}) == "accepted");
-  CHECK(refusal([](M& m) { m.after_block = 11; }) == "accepted");
-  CHECK(test::contains(refusal([](M& m) { m.after_block = 12; }), "after block 12 of 12"));
-  CHECK(test::contains(refusal([](M& m) { m.after_block = 3, m.tokens_after = 1; }), "gives no tokens"));
+  CHECK(refusal([](M& m) { m.blocks = {11}; }) == "accepted");
+  CHECK(test::contains(refusal([](M& m) {
+                         m.blocks = {1, 2};
+                       }),
+                       "tokens of several blocks are not normalized"));
+  CHECK(test::contains(refusal([](M& m) { m.blocks = {3, 12}; }), "after block 12 of 12"));
+  CHECK(test::contains(refusal([](M& m) { m.blocks = {3}, m.tokens_after = 1; }), "gives no tokens"));
   CHECK(test::contains(refusal([](M& m) {
                          m.steps.pop_back();
                          m.add(MergerPlace::middle_softmax, MergerSoftmax{.dim = 7});
@@ -132,7 +136,7 @@ TEST_CASE("config: the fields of a merger name the steps that they are made of")
                 .middle_norm_eps = 1e-2f,
                 .softmax_dim = 9,
                 .projection_dim = 4,
-                .num_blocks = 3});
+                .blocks = {3, 1}});
 }
 
 TEST_CASE("config: the widths of a merger are those of its steps") {

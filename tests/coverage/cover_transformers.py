@@ -6,7 +6,7 @@ program, and computed by both.
     python3 tests/coverage/cover_transformers.py VIT --check              exit with 1 if a class that ran no longer does, or one is new
     python3 tests/coverage/cover_transformers.py VIT --only llava clip    these types, with what was found
 
-Needs torch and transformers, no downloads. A class is equal if every output that both have differs by at most max(3e-6, twice the error
+Needs torch, torchvision, scipy and transformers, no downloads. A class is equal if every output that both have differs by at most max(3e-6, twice the error
 of the library's own float32 run), of the largest value of the library's float64 run.
 """
 
@@ -26,7 +26,9 @@ import torch
 import transformers
 
 import tiny_models
-from model_classes import CLASSES, CONSIDERED_NOT, Plain
+from model_classes import CLASSES, CONSIDERED_NOT, Heads
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rings" / "dense"))
 
 README = Path(__file__).resolve().parent / "README.md"
 BEGIN, END = "<!-- cover_transformers.py: begin -->", "<!-- cover_transformers.py: end -->"
@@ -49,14 +51,31 @@ def is_missing(error):
     return "has no" in error or "no such" in error or "does not have" in error
 
 
+def compare_heads(vit, case, folder, seed):
+    """(state, note) of a class with a dense head."""
+    import compare_heads as heads
+    make, processor, check = heads.CASES[case.case]
+    tried = heads.Case(argparse.Namespace(vit=vit, work=folder), case.case, make(seed + 1), processor, 100 * seed)
+    check(tried)
+    return ("wrong", "; ".join(tried.problems)) if tried.problems else ("equal", f"heads {tried.worst:.1e}")
+
+
 def compare(vit, case, folder, seed):
     """(state, note) of one class."""
+    if isinstance(case, Heads):
+        return compare_heads(vit, case, folder, seed)
     model = tiny_models.make(case.name, seed, case.image, case.patch, case.changes)
     model.save_pretrained(folder)
     pixels = case.pixels(model, seed)
-    with torch.no_grad():
-        single = case.outputs(model, torch.from_numpy(pixels))
-        double = case.outputs(model.double(), torch.from_numpy(pixels).double())
+    try:
+        with torch.no_grad():
+            single = case.outputs(model, torch.from_numpy(pixels))
+            double = case.outputs(model.double(), torch.from_numpy(pixels).double())
+    except Exception:  # how it is called is not known here, and matters only if the program reads it
+        run = subprocess.run([vit, "info", "--model", folder], capture_output=True, text=True)
+        if run.returncode == 0:
+            raise
+        return refusal(run.stderr), run.stderr.strip()
     compared, notes, first_error = 0, [], ""
     for feature, wanted in double.items():
         wanted = wanted.numpy()

@@ -182,7 +182,17 @@ class Encoder(Plain):
     member: str = "encoder"
 
     def call(self, model, pixels):
+        if self.member == "vision":  # of Idefics, whose tower lies in the model
+            return model.model.vision_model(pixel_values=pixels)
         return getattr(model, self.member)(pixel_values=pixels)
+
+
+@dataclass
+class Maps(Plain):
+    """A backbone whose only map is that of the tokens after the final norm."""
+
+    def outputs(self, model, pixels):
+        return {"tokens": model(pixel_values=pixels, output_hidden_states=True).feature_maps[-1]}
 
 
 @dataclass
@@ -253,6 +263,14 @@ def sapiens2(model, pixels, patch):
     return {"tokens": out.last_hidden_state, "pooled": out.pooler_output}
 
 
+def flattened(model, pixels, patch):
+    """Patches with the numbers of their row and column, counted from 1, in front."""
+    rows, columns = pixels.shape[2] // patch, pixels.shape[3] // patch
+    r, c = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
+    at = torch.stack([r, c], -1).reshape(-1, 2).to(pixels.dtype) + 1
+    return {"tokens": model(flattened_patches=torch.cat([at, packed(pixels, patch, last=True)], 1)[None]).last_hidden_state}
+
+
 def unmasked(model, pixels, patch):
     """Patches stay in their order."""
     noise = torch.arange((pixels.shape[2] // patch) * (pixels.shape[3] // patch), dtype=pixels.dtype)[None]
@@ -264,10 +282,21 @@ def radio(model, pixels, patch):
     return {"tokens": getattr(out, "last_hidden_state", None)}
 
 
+@dataclass
+class Heads(Plain):
+    """A model with a dense head: a case of tests/rings/dense/compare_heads.py, with its own bar."""
+    case: str = ""
+
+
 # whose last_hidden_state lies window by window
 QWEN25 = {"fullatt_block_indexes": [1]}
 QWEN3 = {"deepstack_visual_indexes": [0, 1]}
 CLASSES = [
+    Heads("depth_anything", "DepthAnythingForDepthEstimation", case="depth-anything"), Heads("dpt", "DPTForDepthEstimation", case="dpt-vit"),
+    Heads("dpt", "DPTForSemanticSegmentation", case="dpt-segmentation"), Heads("eomt", "EomtForUniversalSegmentation", case="eomt"),
+    Heads("eomt_dinov3", "EomtDinov3ForUniversalSegmentation", case="eomt-dinov3"), Heads("yolos", "YolosForObjectDetection", case="yolos"),
+    Heads("owlv2", "Owlv2ForObjectDetection", case="owlv2"), Heads("owlvit", "OwlViTForObjectDetection", case="owlvit"),
+    Heads("vitpose", "VitPoseForPoseEstimation", case="vitpose"),
     Packed("qwen2_vl", "Qwen2VisionTransformerPretrainedModel"),
     Packed("qwen2_5_vl", "Qwen2_5_VisionTransformerPretrainedModel", changes=QWEN25, tokens=False),
     Packed("qwen2_5_omni", "Qwen2_5OmniVisionEncoder", changes=QWEN25, tokens=False), Packed("exaone4_5", "Exaone4_5_VisionModel", changes=QWEN25, tokens=False),
@@ -294,18 +323,17 @@ CLASSES = [
         "deepseek_ocr2": "DeepseekOcr2SamVisionEncoder DeepseekOcr2VisionModel", "deepseek_vl_hybrid": "DeepseekVLHybridForConditionalGeneration",
         "depth_pro": "DepthProForDepthEstimation", "dots3_note": "Dots3NoteVisionModel", "dpt": "DPTModel", "yolos": "YolosModel",
         "got_ocr2": "GotOcr2VisionEncoder", "granite4_vision": "Granite4VisionForConditionalGeneration",
-        "granite_docling": "GraniteDoclingVisionModel", "groupvit": "GroupViTVisionModel", "hunyuan_vl": "HunYuanVLVisionTransformer",
-        "hy_v4_vl": "HYV4VLVisionModel", "idefics": "IdeficsForVisionText2Text", "inkling2": "Inkling2VisionModel",
-        "kosmos2_5": "Kosmos2_5VisionModel", "layoutlmv3": "LayoutLMv3Model", "lfm3_vl": "Lfm3VlVisionModel", "lw_detr": "LwDetrViTBackbone",
+        "groupvit": "GroupViTVisionModel", "hunyuan_vl": "HunYuanVLVisionTransformer",
+        "hy_v4_vl": "HYV4VLVisionModel", "inkling2": "Inkling2VisionModel",
+        "layoutlmv3": "LayoutLMv3Model", "lfm3_vl": "Lfm3VlVisionModel", "lw_detr": "LwDetrViTBackbone",
         "minicpm_ocr": "MiniCPMOcrVisionModel", "minicpmv4_6": "MiniCPMV4_6VisionModel", "minicpmv4_7": "MiniCPMV4_7VisionModel",
         "minimax_m3_vl": "MiniMaxM3VLVisionModel", "mllama": "MllamaVisionModel", "muse_glimmer": "MuseGlimmerVisionModel",
-        "muse_spark": "MuseSparkVisionModel", "perception_lm": "PerceptionLMForConditionalGeneration", "pix2struct": "Pix2StructVisionModel",
+        "muse_spark": "MuseSparkVisionModel", "perception_lm": "PerceptionLMForConditionalGeneration", 
         "pp_formulanet": "PPFormulaNetVisionModel", "rf_detr": "RfDetrDinov2Backbone", "sam": "SamVisionModel", "sam_hq": "SamHQVisionModel",
         "seggpt": "SegGptModel", "slanext": "SLANeXtVisionEncoder", "step3p7": "Step3p7VisionModel", "timesformer": "TimesformerModel",
         "ultravbert": "UltraVBertModel", "unlimited_ocr": "UnlimitedOcrSamVisionEncoder UnlimitedOcrVisionModel", "videomae": "VideoMAEModel",
         "videomt": "VideomtForUniversalSegmentation", "videoprism": "VideoPrismVisionModel", "vilt": "ViltModel", "vitdet": "VitDetModel",
-        "vitmatte": "VitMatteForImageMatting", "vitpose_backbone": "VitPoseBackbone", "vivit": "VivitModel", "x_clip": "XCLIPVisionModel",
-        "vipllava": "VipLlavaForConditionalGeneration",
+        "vitmatte": "VitMatteForImageMatting", "vivit": "VivitModel", "x_clip": "XCLIPVisionModel",
     }.items() for name in names.split()],
     Packed("cosmos3_edge", "Cosmos3EdgeVisionModel", frames=1, pixels_last=True, merged=False, keyword="pixel_values"),
     InModel("colqwen2", "ColQwen2ForRetrieval"),
@@ -314,6 +342,11 @@ CLASSES = [
     NaFlex("lfm2_vl", "Lfm2VlForConditionalGeneration"),
     Plain("mgp_str", "MgpstrModel"),
     Molmo("molmo2", "Molmo2VisionModel", changes={"num_position_embeddings": 64, "image_size": [64, 64]}),
+    Tower("pix2struct", "Pix2StructVisionModel", how=flattened, patch=16, grid=(3, 5)),
+    Tower("kosmos2_5", "Kosmos2_5VisionModel", how=flattened, patch=16, grid=(3, 5)),
+    Plain("granite_docling", "GraniteDoclingVisionModel", changes={"deepstack_visual_indexes": [0, 1, 2]}),
+    Encoder("idefics", "IdeficsForVisionText2Text", member="vision"), Maps("vitpose_backbone", "VitPoseBackbone", image=32, changes={"stage_names": ["stem", "stage1", "stage2", "stage3"], "out_indices": [3]}),
+    Merged("vipllava", "VipLlavaForConditionalGeneration", changes={"vision_feature_layer": [-2, 1, 3]}),
     Encoder("vision_encoder_decoder", "VisionEncoderDecoderModel"),
     Encoder("vision_text_dual_encoder", "VisionTextDualEncoderModel", member="vision_model"),
     Plain("altclip", "AltCLIPVisionModel"), Pair("altclip", "AltCLIPModel"),

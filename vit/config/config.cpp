@@ -198,11 +198,13 @@ void validate_merger(const ModelConfig& c) {
   }
   VIT_CHECK(!m.tokens_after || *m.tokens_after <= m.steps.size(), kWhere, "the tokens are those after step ",
             m.tokens_after.value_or(0), " of the ", m.steps.size(), " of the merger");
-  if (m.after_block) {
-    VIT_CHECK(*m.after_block < c.encoder.depth, kWhere, "the merger reads the tokens after block ",
-              *m.after_block, " of ", c.encoder.depth);
-    VIT_CHECK(!m.tokens_after, kWhere, "a merger between the blocks gives no tokens");
-  }
+  check_range("blocks that the merger reads", m.blocks.size(), 0, 64);
+  for (const std::size_t block : m.blocks)
+    VIT_CHECK(block < c.encoder.depth, kWhere, "the merger reads the tokens after block ", block, " of ",
+              c.encoder.depth);
+  VIT_CHECK(m.blocks.empty() || !m.tokens_after, kWhere, "a merger between the blocks gives no tokens");
+  VIT_CHECK(m.blocks.size() < 2 || !m.cells.token_norm, kWhere,
+            "tokens of several blocks are not normalized");
   for (const std::size_t block : m.deepstack) {
     VIT_CHECK(block < c.encoder.depth, kWhere, "a merger reads the tokens after block ", block, " of ",
               c.encoder.depth);

@@ -188,7 +188,7 @@ void visit_merger(Fields& m, const Visit& visit) {
   visit("out_norm_eps", m.out_norm_eps, Shown::unless_default);
   visit("tokens", m.tokens, Shown::unless_default);
   visit("deepstack", m.deepstack, Shown::unless_default);
-  visit("num_blocks", m.num_blocks, Shown::unless_default);
+  visit("blocks", m.blocks, Shown::unless_default);
 }
 
 /// Visits the fields of a group that may be absent, which `visit_fields` names: those of an absent one are

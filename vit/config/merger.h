@@ -103,8 +103,9 @@ struct MergerStep {
 
 /// From patch tokens to the visual tokens for a language model.
 struct VIT_API MergerConfig {
-  /// The block whose output is read, before any norm; nothing = the tokens after the final norm (LLaVA).
-  std::optional<std::size_t> after_block{};
+  /// The blocks whose outputs are read, before any norm, side by side if there are several (LLaVA,
+  /// ViP-LLaVA); empty = the tokens after the final norm.
+  std::vector<std::size_t> blocks{};
   CellConfig cells{};               // m x m tokens -> a vector
   std::vector<MergerStep> steps{};  // vector -> visual token; places ascend
   /// Steps before the output that the library calls last_hidden_state; nothing = the patch tokens after the
@@ -114,7 +115,8 @@ struct VIT_API MergerConfig {
 
   /// W: channels of a cell's vector, for tokens of C channels.
   std::size_t cell_width(std::size_t embed_dim) const {
-    return cells.rule == CellRule::mean ? embed_dim : embed_dim * cells.size * cells.size;
+    const std::size_t token = embed_dim * (blocks.empty() ? 1 : blocks.size());
+    return cells.rule == CellRule::mean ? token : token * cells.size * cells.size;
   }
   /// Channels after the first `count` steps.
   std::size_t width_after(std::size_t count, std::size_t embed_dim) const {

@@ -78,7 +78,7 @@ MergerFields merger_fields(const std::optional<MergerConfig>& merger) {
   fields.cell_scale = cells.scale;
   for (const MergerStep& step : merger->steps) std::visit(FieldsOfStep{step.place, fields}, step.layer);
   fields.deepstack = merger->deepstack;
-  if (merger->after_block) fields.num_blocks = *merger->after_block + 1;
+  fields.blocks = merger->blocks;
   if (merger->tokens_after) {
     const std::size_t count = *merger->tokens_after;
     const bool merged = count != 0 && merger->steps[count - 1].place > MergerPlace::reduce;
@@ -118,7 +118,7 @@ std::optional<MergerConfig> merger_of(const MergerFields& f) {
     out.add(MergerPlace::out_norm, MergerNorm{.norm = {.kind = NormKind::rms, .eps = f.out_norm_eps}});
   if (f.tokens != TokenStage::encoder) out.tokens_after = f.tokens == TokenStage::reduced ? reduced : merged;
   out.deepstack = f.deepstack;
-  if (f.num_blocks != 0) out.after_block = f.num_blocks - 1;
+  out.blocks = f.blocks;
   return out;
 }
 

@@ -46,7 +46,7 @@ struct MergerFields {
   float out_norm_eps = 1e-5f;
   TokenStage tokens = TokenStage::encoder;
   std::vector<std::size_t> deepstack{};
-  std::size_t num_blocks = 0;  // the merger reads what these first blocks make of the tokens; 0 = the end
+  std::vector<std::size_t> blocks{};
 
   bool operator==(const MergerFields&) const = default;
 };

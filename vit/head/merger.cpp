@@ -181,7 +181,8 @@ void Merger::gather(const Part& part, TensorView<float> cells, const Pass& pass)
 void Merger::forward(TensorView<const float> tokens, const TokenGrid& grid, const MergerOutputs& out,
                      const Pass& pass) const {
   const StageTimer timer(pass.times, Stage::head);
-  const std::size_t cell_width = config_.cell_width(tokens.dim(2));
+  const std::size_t num_sources = std::max<std::size_t>(config_.blocks.size(), 1);
+  const std::size_t cell_width = config_.cell_width(tokens.dim(2) / num_sources);
   Part part{.tokens = tokens, .grid = grid, .cells = cells_of(config_.cells, grid.grid)};
   const std::size_t total = tokens.dim(0) * part.cells.rows * part.cells.columns;
   for (part.first = 0; part.first < total; part.first += part.count) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 
 #include "vit/encoder/block_hook.h"
@@ -29,19 +28,19 @@ class DeepStack final : public BlockHook {
   const Pass& pass_;
 };
 
-/// The merger that reads the output of block MergerConfig::after_block.
+/// The merger that reads the outputs of MergerConfig::blocks.
 class EarlyMerger final : public BlockHook {
  public:
   /// `merger` may be null.
-  EarlyMerger(const Merger* merger, std::optional<std::size_t> block, const ImagePass& images,
+  EarlyMerger(const Merger* merger, std::span<const std::size_t> blocks, const ImagePass& images,
               std::size_t num_prefix, const Pass& pass)
-      : merger_(merger), block_(block), images_(images), num_prefix_(num_prefix), pass_(pass) {}
+      : merger_(merger), blocks_(blocks), images_(images), num_prefix_(num_prefix), pass_(pass) {}
 
   void after(std::size_t layer, TensorView<float> x) override;
 
  private:
   const Merger* merger_;
-  std::optional<std::size_t> block_;
+  std::span<const std::size_t> blocks_;
   const ImagePass& images_;
   std::size_t num_prefix_;
   const Pass& pass_;

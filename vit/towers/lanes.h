@@ -42,6 +42,7 @@ class ForwardMemory {
     Activations activations;
     StageTimes times;
     WindowSequences windows;
+    std::vector<float> joined;  // tokens of several blocks side by side, for the merger
     MaskMemory masks;
   };
 

@@ -1,7 +1,7 @@
 #include "vit/towers/vision_transformer.h"
 
 #include <cmath>
-#include <optional>
+#include <span>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -72,8 +72,9 @@ void VisionTransformer::run(const ImagePass& images, const Pass& pass) const {
                                    Shape{images.count(), input.sequences.longest(), config_.embed_dim});
   QueryMasks masks(config_.masked_blocks(), dense_.get(), images, pass.threads);
   DeepStack deepstack(layers_.deepstack, config_.deepstack(), images, input.num_prefix, pass);
-  EarlyMerger early(layers_.merger ? &*layers_.merger : nullptr,
-                    config_.merger ? config_.merger->after_block : std::nullopt, images, input.num_prefix,
+  const std::span<const std::size_t> merged_blocks =
+      config_.merger ? std::span<const std::size_t>(config_.merger->blocks) : std::span<const std::size_t>();
+  EarlyMerger early(layers_.merger ? &*layers_.merger : nullptr, merged_blocks, images, input.num_prefix,
                     pass);
   Observer observer({OutputWriter(images.outputs).tensors(), images.first, images.count(), images.places()},
                     layers_.encoder.blocks(), pass);
@@ -116,7 +117,7 @@ void VisionTransformer::run_heads(TensorView<float> tokens, const ImagePass& ima
                         .logits = images.part_of(Output::logits)},
                        pass);
   const Request& request = images.request;
-  const bool is_early = config_.merger && config_.merger->after_block;
+  const bool is_early = config_.merger && !config_.merger->blocks.empty();
   if (layers_.merger && !is_early &&
       (request.has(Output::merged) || (has_cells && request.has(Output::tokens))))
     layers_.merger->forward(

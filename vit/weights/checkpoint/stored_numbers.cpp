@@ -170,10 +170,10 @@ void add_inputs(std::span<const float> in, std::size_t columns, std::span<float>
   }
 }
 
-/// Whether the numbers are sums of those in the file.
+/// Whether the numbers are sums of those in the file, or without some of them.
 bool sums_numbers(Form form) {
-  return form == Form::frames || form == Form::first_added || form == Form::inputs_added ||
-         form == Form::one_added;
+  return form == Form::after_first || form == Form::frames || form == Form::first_added ||
+         form == Form::inputs_added || form == Form::one_added;
 }
 
 bool moves_numbers(Form form) {
@@ -245,6 +245,10 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
       compute_sincos(piece.row, shape, sizes, target);
     } else if (piece.entry == nullptr) {
       std::fill_n(target, count, piece.row.constant);
+    } else if (piece.row.form == Form::after_first) {
+      Tensor<float> stored(Shape{count + shape.last()});
+      convert(*piece.entry, stored.flat());
+      std::copy_n(stored.data() + shape.last(), count, target);
     } else if (piece.row.form == Form::first_added) {
       Tensor<float> stored(Shape{count + shape.last()});
       convert(*piece.entry, stored.flat());

@@ -81,8 +81,9 @@ extern const Family kHfEomtFamily;           // families/hf_eomt.cpp
 extern const Family kHfOwlFamily;            // families/hf_owl.cpp
 extern const Family kHfYolosFamily;          // families/hf_yolos.cpp
 extern const Family kHfVitPoseFamily;        // families/hf_vitpose.cpp
-extern const Family kDepthAnything3Family;   // families/depth_anything_3.cpp
-extern const Family kDepthAnythingFamily;    // families/depth_anything.cpp
+extern const Family kHfVitPoseBackboneFamily;
+extern const Family kDepthAnything3Family;  // families/depth_anything_3.cpp
+extern const Family kDepthAnythingFamily;   // families/depth_anything.cpp
 // vision towers of language models, and other rotary encoders
 extern const Family kHfQwenVlFamily;       // families/hf_qwen_vl.cpp
 extern const Family kHfPaddleOcrVlFamily;  // families/hf_paddleocr_vl.cpp
@@ -101,6 +102,7 @@ extern const Family kHfInternVlFamily;     // families/hf_internvl.cpp
 extern const Family kHfAimv2Family;        // families/hf_aimv2.cpp
 extern const Family kHfBlipFamily;         // families/hf_blip.cpp
 extern const Family kHfRenamedFamily;      // families/hf_renamed.cpp
+extern const Family kHfPix2StructFamily;   // families/hf_pix2struct.cpp
 extern const Family kTimmTowerFamily;      // families/timm_towers.cpp
 extern const Family kCroCoFamily;          // families/naver_croco.cpp
 

@@ -66,6 +66,7 @@ constexpr Ignored kIgnored[] = {
     {"text_projection.*", "text tower"},
     {"logit_scale", "compares images with texts"},
     {"logit_bias", "compares images with texts"},
+    {"connector.*", "between Granite Docling's tower and its language model, which is not implemented"},
 };
 constexpr Ignored kDecoder[] = {{"decoder.*", "decoder of masks, which is not implemented", Place::outside}};
 constexpr Ignored kUnpooled[] = {{"post_layernorm.*", "of a vector that the language model does not read"},
@@ -116,6 +117,8 @@ constexpr ClipType kTypes[] = {
     {"idefics2_vision", ClipKind::bucketed, with_sizes(kSiglip, 768, 12, 12, 3072, 32)},
     {"idefics3_vision", ClipKind::bucketed, kIdefics3},
     {"smolvlm_vision", ClipKind::bucketed, kIdefics3},
+    {"granite_docling_vision", ClipKind::siglip, with_sizes(kSiglip, 768, 12, 12, 3072, 16, 512)},
+    {"idefics_vision", ClipKind::clip, with_sizes({.norm_eps = 1e-5}, 768, 32, 16, 5120, 14)},
     {"phi4_multimodal_vision", ClipKind::bucketed, with_sizes(kSiglip, 1152, 27, 16, 4304, 14, 448)},
     {"janus_vision_model", ClipKind::janus, with_sizes({.norm_eps = 1e-6}, 1024, 24, 16, 4096, 16, 384)},
 };
@@ -263,6 +266,7 @@ const ClipType* find_clip_type(std::string_view model_type) {
 
 ModelConfig read_clip_tower(const SourceFiles& files, const Json& json, const ClipType& type) {
   ModelConfig c = read_hf_sizes(files, json, type.defaults);
+  if (type.type == "idefics_vision") c.embed_dim = json.find_size("embed_dim").value_or(768);
   if (hf_clip::has_class_token(type.kind)) {
     hf_clip::set_class_token(json, type.kind, c);
   } else {

@@ -81,7 +81,7 @@ void set_merger(const SourceFiles& files, ModelConfig& c) {
             ".downsample_ratio must be 1, 0.5 or 0.25, found ", ratio);
   MergerConfig& merger = c.merger.emplace();
   merger.cells.size = static_cast<std::size_t>(1.0 / ratio);
-  merger.after_block = block_of_features(json, {.layer = -1, .is_final = true, .drops_first = true}, c);
+  merger.blocks = blocks_of_features(json, {.is_final = true, .drops_first = true}, c);
   merger.add(MergerPlace::cell_norm, MergerNorm{.norm = {.eps = 1e-5f}});
   const std::size_t width =
       rows_of_tensor(files, "multi_modal_projector.linear_2.weight", Place::outside,

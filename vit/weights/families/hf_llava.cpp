@@ -1,4 +1,4 @@
-// Language models and page encoders with a tower of CLIP or SigLIP: LLaVA and its successors, PaliGemma,
+// Language models and page encoders with a tower of CLIP or SigLIP: LLaVA and those like it, PaliGemma,
 // Gemma 3, Idefics 3 and SmolVLM, Aya Vision, Command A Vision, LFM2-VL, Janus, DeepSeek-VL, ModernVBERT.
 // They differ in the block whose tokens are read and in the projector. Source: transformers, models of these
 // names.
@@ -25,6 +25,11 @@ constexpr Row kMlp[] = {
     outside(Part::merger_fc1_weight, "multi_modal_projector.linear_1.*"),
     outside(Part::merger_fc2_weight, "multi_modal_projector.linear_2.*"),
 };
+constexpr Row kVipLlava[] = {
+    outside(Part::merger_norm_gamma, "multi_modal_projector.projector_layernorm.*"),
+    outside(Part::merger_fc1_weight, "multi_modal_projector.linear_1.*"),
+    outside(Part::merger_fc2_weight, "multi_modal_projector.linear_2.*"),
+};
 constexpr Row kGatedMlp[] = {
     outside(Part::merger_norm_gamma, "multi_modal_projector.layernorm.*"),
     at(Place::outside, cut(Part::merger_fc1_weight, "multi_modal_projector.linear_1.*", {0, 2})),
@@ -43,92 +48,74 @@ constexpr Row kJanus[] = {outside(Part::merger_fc1_weight, "aligner.fc1.*"),
                           outside(Part::merger_fc2_weight, "aligner.hidden_layers.0.*")};
 constexpr Row kDeepSeek[] = {outside(Part::merger_fc1_weight, "aligner.linear1.*"),
                              outside(Part::merger_fc2_weight, "aligner.linear2.*")};
-static_assert(is_sound(kMlp) && is_sound(kGatedMlp) && is_sound(kLinear) && is_sound(kGemma) &&
-              is_sound(kIdefics) && is_sound(kModernVbert) && is_sound(kJanus) && is_sound(kDeepSeek));
+static_assert(is_sound(kMlp) && is_sound(kVipLlava) && is_sound(kGatedMlp) && is_sound(kLinear) &&
+              is_sound(kGemma) && is_sound(kIdefics) && is_sound(kModernVbert) && is_sound(kJanus) &&
+              is_sound(kDeepSeek));
 
 enum class Projector { linear, mlp, gated_mlp };
+
+/// The tokens that are read where config.json does not say.
+enum class Features {
+  final,         // of the last block, after the final norm
+  last,          // of the last block, before it
+  last_but_one,  // of the block before the last
+  five,          // of five blocks
+};
+
+FeatureDefaults defaults_of(Features features) {
+  switch (features) {
+    case Features::last: return {};
+    case Features::last_but_one: return {.layers = {-2}, .drops_first = true};
+    case Features::five: return {.layers = {-2, -5, -8, -11, 6}, .drops_first = true};
+    case Features::final: break;
+  }
+  return {.is_final = true};
+}
 
 /// A whole model by its model_type.
 struct Host {
   std::string_view type;
-  std::string_view tower;  // model_type of the tower whose configuration names none
-  std::span<const Row> rows;
-  Projector projector;
-  bool bias = true;                            // of the projector
-  FeatureDefaults features{.is_final = true};  // which tokens are read
-  const char* cell_key = nullptr;              // the edge of a cell in config.json
-  std::size_t cell = 1;                        // ... and its default
-  const char* norm_key = nullptr;              // the epsilon of the norm of cells
-  float norm_eps = 0.0f;                       // ... and its default; 0 = there is no norm
-  Activation activation = Activation::gelu;    // of an MLP
+  std::string_view tower;          // model_type of the tower whose configuration names none
+  std::span<const Row> rows = {};  // of the projector; empty = it is not implemented
+  Projector projector = Projector::linear;
+  Features features = Features::final;
+  bool bias = true;                          // of the projector
+  std::string_view cells{};                  // the edge of a cell in config.json
+  std::size_t cell = 1;                      // ... and its default
+  std::string_view eps_key{};                // the epsilon of the norm of cells
+  float norm_eps = 0.0f;                     // ... and its default; 0 = there is no norm
+  Activation activation = Activation::gelu;  // of an MLP
 };
-constexpr std::string_view kClipTower = "clip_vision_model", kSiglipTower = "siglip_vision_model";
-constexpr FeatureDefaults kLlavaFeatures{.layer = -2, .drops_first = true};
+constexpr std::string_view kClip = "clip_vision_model", kSiglip = "siglip_vision_model";
+constexpr Projector kOne = Projector::linear, kTwo = Projector::mlp, kGated = Projector::gated_mlp;
+constexpr Activation kSilu = Activation::silu;
 
+// clang-format off
 constexpr Host kHosts[] = {
-    {"llava", kClipTower, kMlp, Projector::mlp, true, kLlavaFeatures},
-    {"llava_next", kClipTower, kMlp, Projector::mlp, true, kLlavaFeatures},
-    {"llava_next_video", kClipTower, kMlp, Projector::mlp, true, kLlavaFeatures},
-    {"video_llava", kClipTower, kMlp, Projector::mlp, true, kLlavaFeatures},
-    {"llava_onevision", kSiglipTower, kMlp, Projector::mlp, true, {.layer = -1}},
-    {"paligemma", kSiglipTower, kLinear, Projector::linear},
-    {"gemma3", kSiglipTower, kGemma, Projector::linear, false},
-    {"shieldgemma2", kSiglipTower, kGemma, Projector::linear, false},
-    {"idefics3",
-     "idefics3_vision",
-     kIdefics,
-     Projector::linear,
-     false,
-     {.is_final = true},
-     "scale_factor",
-     2},
-    {"smolvlm", "smolvlm_vision", kIdefics, Projector::linear, false, {.is_final = true}, "scale_factor", 2},
-    {"modernvbert",
-     kSiglipTower,
-     kModernVbert,
-     Projector::linear,
-     false,
-     {.is_final = true},
-     "pixel_shuffle_factor",
-     4},
-    {"aya_vision",
-     kSiglipTower,
-     kGatedMlp,
-     Projector::gated_mlp,
-     true,
-     {.layer = -1},
-     "downsample_factor",
-     2,
-     "adapter_layer_norm_eps",
-     1e-6f,
-     Activation::silu},
-    {"cohere2_vision",
-     kSiglipTower,
-     kGatedMlp,
-     Projector::gated_mlp,
-     true,
-     {.is_final = true},
-     "downsample_factor",
-     2,
-     nullptr,
-     0.0f,
-     Activation::silu},
-    {"lfm2_vl",
-     "siglip2_vision_model",
-     kMlp,
-     Projector::mlp,
-     true,
-     {.is_final = true},
-     "downsample_factor",
-     2,
-     "",
-     1e-5f},
-    {"janus", "janus_vision_model", kJanus, Projector::mlp},
-    {"deepseek_vl", kSiglipTower, kDeepSeek, Projector::mlp},
-    {"kosmos-2", "kosmos_2_vision_model", {}, Projector::linear},
-    {"git", "git_vision_model", {}, Projector::linear},
-    {"idefics2", "idefics2_vision", {}, Projector::linear},
+    {"llava", kClip, kMlp, kTwo, Features::last_but_one},
+    {"llava_next", kClip, kMlp, kTwo, Features::last_but_one},
+    {"llava_next_video", kClip, kMlp, kTwo, Features::last_but_one},
+    {"video_llava", kClip, kMlp, kTwo, Features::last_but_one},
+    {"vipllava", kClip, kVipLlava, kTwo, Features::five, true, {}, 1, "projector_layernorm_eps", 1e-5f},
+    {"llava_onevision", kSiglip, kMlp, kTwo, Features::last},
+    {"paligemma", kSiglip, kLinear, kOne},
+    {"gemma3", kSiglip, kGemma, kOne, Features::final, false},
+    {"shieldgemma2", kSiglip, kGemma, kOne, Features::final, false},
+    {"idefics3", "idefics3_vision", kIdefics, kOne, Features::final, false, "scale_factor", 2},
+    {"smolvlm", "smolvlm_vision", kIdefics, kOne, Features::final, false, "scale_factor", 2},
+    {"modernvbert", kSiglip, kModernVbert, kOne, Features::final, false, "pixel_shuffle_factor", 4},
+    {"aya_vision", kSiglip, kGatedMlp, kGated, Features::last, true, "downsample_factor", 2, "adapter_layer_norm_eps", 1e-6f, kSilu},
+    {"cohere2_vision", kSiglip, kGatedMlp, kGated, Features::final, true, "downsample_factor", 2, {}, 0.0f, kSilu},
+    {"lfm2_vl", "siglip2_vision_model", kMlp, kTwo, Features::final, true, "downsample_factor", 2, {}, 1e-5f},
+    {"janus", "janus_vision_model", kJanus, kTwo},
+    {"deepseek_vl", kSiglip, kDeepSeek, kTwo},
+    {"kosmos-2", "kosmos_2_vision_model"},
+    {"git", "git_vision_model"},
+    {"idefics", "idefics_vision"},
+    {"idefics2", "idefics2_vision"},
+    {"granite_docling", "granite_docling_vision"},
 };
+// clang-format on
 
 const Host* find_host(const SourceFiles& files) {
   const auto found =
@@ -162,13 +149,14 @@ void set_merger(const SourceFiles& files, const Host& host, const Layout& layout
     return entry != nullptr && entry->shape.size() > dimension ? entry->shape[dimension] : fallback;
   };
   MergerConfig& merger = c.merger.emplace();
-  merger.after_block = block_of_features(json, host.features, c);
-  if (host.cell_key != nullptr) merger.cells.size = find_tower_size(json, {host.cell_key}, host.cell);
+  merger.blocks = blocks_of_features(json, defaults_of(host.features), c);
+  if (!host.cells.empty()) merger.cells.size = find_tower_size(json, {host.cells.data()}, host.cell);
   const bool has_norm = host.norm_eps != 0 && json.find_bool("projector_use_layernorm").value_or(true);
-  if (has_norm)
-    merger.add(MergerPlace::cell_norm,
-               MergerNorm{.norm = {.eps = static_cast<float>(
-                                       json.find_double(host.norm_key).value_or(host.norm_eps))}});
+  if (has_norm) {
+    const double eps =
+        host.eps_key.empty() ? host.norm_eps : json.find_double(host.eps_key.data()).value_or(host.norm_eps);
+    merger.add(MergerPlace::cell_norm, MergerNorm{.norm = {.eps = static_cast<float>(eps)}});
+  }
   const bool is_gemma = host.rows.data() == kGemma;
   if (is_gemma) set_gemma_cells(json, c);
   const bool has_bias = json.find_bool("multimodal_projector_bias")

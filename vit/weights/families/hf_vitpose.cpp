@@ -68,12 +68,17 @@ struct ExpertNames {
   std::vector<Ignored> others;
 };
 
+/// The backbone's part of config.json, or the whole where only the backbone is saved.
+Json backbone_config(const SourceFiles& files) {
+  return hf_model_type(files) == "vitpose" ? files.config->at("backbone_config") : *files.config;
+}
+
 std::size_t num_experts(const SourceFiles& files) {
-  return files.config->at("backbone_config").find_size("num_experts", {1, kMostExperts}).value_or(1);
+  return backbone_config(files).find_size("num_experts", {1, kMostExperts}).value_or(1);
 }
 
 ModelConfig read_config(const SourceFiles& files) {
-  const Json json = files.config->at("backbone_config");
+  const Json json = backbone_config(files);
   ModelConfig c = read_hf_sizes(files, json, {.norm_eps = 1e-12});
   if (!json.find("image_size")) {
     c.image.height = 256;
@@ -126,7 +131,7 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
   return {.family = "vitpose", .branches = {std::move(branch)}, .labels = read_hf_labels(config, keypoints)};
 }
 
-ParsedModel read(const SourceFiles& files) {
+ParsedModel read_alone(const SourceFiles& files) {
   ParsedModel out{.config = read_config(files), .layout = {kRows}, .ignored = {kCounters}};
   const std::size_t experts = num_experts(files), expert = files.options.dense.expert;
   VIT_CHECK(expert < experts, kWhere.with(ErrorKind::argument), files.config_name(), ": no expert ", expert,
@@ -138,6 +143,11 @@ ParsedModel read(const SourceFiles& files) {
     out.notes.push_back(text("the MLPs are those of data set ", expert, " of ", experts));
     out.texts = read_names;
   }
+  return out;
+}
+
+ParsedModel read(const SourceFiles& files) {
+  ParsedModel out = read_alone(files);
   out.dense =
       DenseReading{.config = read_head(files, out.config), .tables = {{"", "", kSimple}, {"", "", kClassic}}};
   return out;
@@ -157,8 +167,22 @@ std::optional<Match> match(const SourceFiles& files) {
   return found;
 }
 
+std::optional<Match> match_alone(const SourceFiles& files) {
+  if (hf_model_type(files) != "vitpose_backbone") return std::nullopt;
+  constexpr std::string_view kAlone[] = {""};
+  const auto found = match_anchor(files, kAnchor, kAlone);
+  VIT_CHECK(found, kWhere, files.weights_name, ": no tensor ", kAnchor);
+  return found;
+}
+
 }  // namespace
 }  // namespace hf_vitpose
+
+constinit const Family kHfVitPoseBackboneFamily{.name = "hf_vitpose_backbone",
+                                                .anchor = hf_vitpose::kAnchor,
+                                                .library = "",
+                                                .match = hf_vitpose::match_alone,
+                                                .read = hf_vitpose::read_alone};
 
 constinit const Family kHfVitPoseFamily{.name = "hf_vitpose",
                                         .anchor = hf_vitpose::kAnchor,

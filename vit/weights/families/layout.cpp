@@ -49,6 +49,7 @@ std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSize
   }
   if (row.form == Form::grid) return {table.rows, table.columns, shape.last()};
   if (row.form == Form::joined_heads) return {shape[0], shape[1], shape[2] * shape[3]};
+  if (row.form == Form::after_first) return {shape[shape.rank() - 2] + 1, shape.last()};
   if (row.form == Form::first_added) return {shape[0] + 1, shape[1]};
   if (row.form == Form::inputs_added && shape.rank() == 2) return {shape[0], 2 * shape[1]};
   if (shape.rank() == 0) return {};

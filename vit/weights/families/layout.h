@@ -42,6 +42,7 @@ enum class Form : std::uint8_t {
   prefix_rows,     // (prefix, C): the class token, then registers
   mlp_and_qkv,     // (F + A + 2 G, C): the rows of fc1, then those of q, k and v
   patches_second,  // of position tables, one or several: class row, patches, rows of the other prefix tokens
+  after_first,     // (1 + L, C) for L rows: the first is of no token
   first_added,     // (1 + N, C) for (N, C): row 0 is added to all others
   inputs_added,    // (N, 2 C) for (N, C): both halves read the same input
   one_added,       // of a gamma: 1 + what is stored (Gemma)

@@ -77,6 +77,11 @@ constexpr std::string_view kWholeModels[] = {"qwen2_vl",
                                              "phi4_multimodal",
                                              "hyperclovax_vision_v2",
                                              "molmo2",
+                                             "vipllava",
+                                             "idefics",
+                                             "granite_docling",
+                                             "pix2struct",
+                                             "kosmos-2.5",
                                              "glm_image"};
 
 /// What precedes the names of tower and projector in the files of whole models, the longest first.
@@ -95,6 +100,7 @@ constexpr std::string_view kTowerNames[] = {"visual.vision_model.",
                                             "vision_model.",
                                             "vision.",
                                             "vision_encoder.",
+                                            "encoder.",
                                             "embed_tokens_extend.image_embed.img_processor.",
                                             ""};
 
@@ -246,26 +252,36 @@ ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDe
   return c;
 }
 
-std::optional<std::size_t> block_of_features(const Json& json, const FeatureDefaults& defaults,
-                                             const ModelConfig& c) {
-  const auto value = json.find("vision_feature_layer");
-  VIT_CHECK(!value || value->is_number(), kWhere.with(ErrorKind::unsupported), json.where(),
-            ".vision_feature_layer: the tokens of several blocks side by side are not implemented");
-  const std::int64_t layer = value ? value->as_integer() : defaults.layer;
+std::vector<std::size_t> blocks_of_features(const Json& json, const FeatureDefaults& defaults,
+                                            const ModelConfig& c) {
+  std::vector<std::int64_t> layers(defaults.layers.begin(), defaults.layers.end());
+  if (const auto value = json.find("vision_feature_layer")) {
+    layers.clear();
+    if (value->is_number()) layers.push_back(value->as_integer());
+    for (std::size_t i = 0; value->is_array() && i < value->size(); ++i)
+      layers.push_back((*value)[i].as_integer());
+    VIT_CHECK(!layers.empty(), kWhere.with(ErrorKind::format), value->where(),
+              " must be a block, or several");
+  }
   const std::string strategy =
       json.find_string("vision_feature_select_strategy").value_or(defaults.drops_first ? "default" : "full");
   VIT_CHECK(strategy == "default" || strategy == "full", kWhere.with(ErrorKind::format), json.where(),
             ".vision_feature_select_strategy is ", in_quotes(strategy), ", not \"default\" or \"full\"");
   VIT_CHECK((strategy == "default") == c.tokens.class_token, kWhere.with(ErrorKind::unsupported),
             json.where(), ".vision_feature_select_strategy is ", in_quotes(strategy),
-            c.tokens.class_token ? ": the class token as a visual token is not implemented"
-                                 : ": a tower without class token whose first patch is dropped");
-  if (layer == -1 && defaults.is_final) return std::nullopt;
+            c.tokens.class_token
+                ? ": the class token as a visual token is not implemented"
+                : ": a tower without class token whose first patch is dropped is not implemented");
+  if (layers == std::vector<std::int64_t>{-1} && defaults.is_final) return {};
+  std::vector<std::size_t> blocks;
   const auto depth = static_cast<std::int64_t>(c.encoder.depth);
-  const std::int64_t block = layer < 0 ? depth + layer : layer - 1;
-  VIT_CHECK(block >= 0 && block < depth, kWhere.with(ErrorKind::format), json.where(),
-            ".vision_feature_layer ", layer, " is none of the ", depth, " blocks");
-  return static_cast<std::size_t>(block);
+  for (const std::int64_t layer : layers) {
+    const std::int64_t block = layer < 0 ? depth + layer : layer - 1;
+    VIT_CHECK(block >= 0 && block < depth, kWhere.with(ErrorKind::format), json.where(),
+              ".vision_feature_layer ", layer, " is none of the ", depth, " blocks");
+    blocks.push_back(static_cast<std::size_t>(block));
+  }
+  return blocks;
 }
 
 void fit_to_cells(const Json& json, ModelConfig& c) {

@@ -52,14 +52,14 @@ ModelConfig read_tower(const SourceFiles& files, const Json& json, const TowerDe
 
 /// Which tokens a language model reads where config.json does not say.
 struct FeatureDefaults {
-  int layer = -1;            // vision_feature_layer: 0 = the embedded patches, -1 = the last block
-  bool is_final = false;     // -1 means the tokens after the final norm
-  bool drops_first = false;  // vision_feature_select_strategy is "default", not "full"
+  std::vector<int> layers{-1};  // vision_feature_layer: 0 = the embedded patches, -1 = the last block
+  bool is_final = false;        // -1 means the tokens after the final norm
+  bool drops_first = false;     // vision_feature_select_strategy is "default", not "full"
 };
-/// MergerConfig::after_block by vision_feature_layer. Throws Error if the tokens that are read are not
-/// those of the patches, or are those of several blocks.
-std::optional<std::size_t> block_of_features(const Json& json, const FeatureDefaults& defaults,
-                                             const ModelConfig& config);
+/// MergerConfig::blocks by vision_feature_layer. Throws Error if the tokens that are read are not those of
+/// the patches.
+std::vector<std::size_t> blocks_of_features(const Json& json, const FeatureDefaults& defaults,
+                                            const ModelConfig& config);
 
 /// Checks the merger's edge of a cell, and makes the native image one of whole cells.
 void fit_to_cells(const Json& json, ModelConfig& config);
