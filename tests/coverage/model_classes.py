@@ -398,4 +398,6 @@ CLASSES = [
 
 # Types with an image tower that are not plain Vision Transformers.
 CONSIDERED_NOT = """
-""".split()
+    align apertus1p5 auto bit convnext convnextv2 cvt dinat donut edgetam efficientnet florence2 focalnet hgnet_v2 hiera imagegpt inkling levit
+    mobilenet_v1 mobilenet_v2 mobilevit mobilevitv2 omdet_turbo poolformer pp_lcnet pvt pvt_v2 regnet resnet sam2 segformer swiftformer swin swinv2
+    textnet timm_wrapper tvp""".split()
