@@ -58,8 +58,11 @@ VIT_API FrequencyVectors frequency_vectors(const RopeConvention& convention, std
 /// (d, d), an orthogonal basis in place of a learned one, in blocks of channels; empty if there is none.
 VIT_API Tensor<double> example_basis(const RopeConvention& convention, std::size_t head_dim);
 
-/// B x, or B^T x on the way back.
-enum class BasisChange { into, back };
+/// The direction of change_basis().
+enum class BasisChange {
+  into,  // B x
+  back,  // B^T x
+};
 /// Changes the basis of x (B, L, H, d) in place; the first P of the L tokens are unchanged. Throws Error if
 /// the basis is not (d, d).
 VIT_API void change_basis(TensorView<double> x, const Tensor<double>& basis, BasisChange direction,

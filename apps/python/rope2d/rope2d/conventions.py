@@ -238,8 +238,10 @@ def convention(name: str, **changes: Any) -> Convention:
     """The convention of that name, or of a family, whatever the case, spaces and hyphens, and what follows in parentheses: "dinov3", "EVA-02", "Qwen2.5-VL".
     `changes` replace single choices: convention("perception-encoder", offset=0.0)."""
     wanted = _plain(name)
-    for names in (lambda c: [c.name], lambda c: c.families):
-        for c in _ALL.values():
-            if wanted and wanted in map(_plain, names(c)):
-                return replace(c, **changes)
+    for c in _ALL.values():
+        if wanted == _plain(c.name):
+            return replace(c, **changes)
+    for c in _ALL.values():
+        if wanted and wanted in map(_plain, c.families):
+            return replace(c, **changes)
     raise ValueError(f"no convention {name!r}; there are {', '.join(_ALL)}")

@@ -425,6 +425,10 @@ TEST_CASE("serve: the page for a browser, and what it requests") {
   CHECK(contains(page.headers.at("content-security-policy"), "default-src 'none'"));
   CHECK(contains(page.body, "<title>vit serve</title>"));
   CHECK(!contains(page.body, "@SCRIPT@"));
+  for (const char* const part : {"id=\"example\"", "id=\"no-image\"", "id=\"search-form\"", "id=\"failures\"",
+                                 "value=\"depth\"", "value=\"segment\""})
+    CHECK_MESSAGE(contains(page.body, part), part);
+  CHECK(server.get("/v1/models").json().at("data")[0].at("tasks").size() == 0);
   const Json look = server.post("/page/look", R"({"image": ")" + data_uri(files[0]) + R"("})").json();
   const std::size_t count = look.at("rows").as_size() * look.at("columns").as_size();
   CHECK(look.at("pca").size() == 3 * count);
@@ -468,6 +472,30 @@ TEST_CASE("serve: nearest images of an index, for the model that made it") {
   CHECK(mismatch.exit_code == 1);
   CHECK(run_vit({"serve", "--check", "--index", folder / "i"}).exit_code == 1);
   CHECK(run_vit({"serve", "--check", "--model", model, "--index", folder / "i"}).exit_code == 0);
+}
+
+TEST_CASE("serve: the page finds images of an index by words") {
+  const TestFolder folder;
+  const std::vector<std::string> files = write_pictures(folder, 3);
+  const std::string model = clip_model(folder);
+  std::vector<std::string> index{"index", "--model", model, "--output", folder / "i"};
+  index.insert(index.end(), files.begin(), files.end());
+  if (run_vit(index).exit_code != 0) {
+    MESSAGE("built without FAISS");
+    return;
+  }
+  const ServeProcess server({"--model", "m=" + model, "--index", folder / "i"});
+  CHECK(server.get("/v1/models").json().at("data")[0].at("tasks")[0].as_string() == "search");
+  const Json found =
+      server.post("/page/nearest", R"({"model": "m", "text": "a cat", "top": 2})").json().at("results");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].at("score").as_double() >= found[1].at("score").as_double());
+  const Json searched = server.post("/v1/search", R"({"model": "m", "text": ["a cat"], "top": 2})").json();
+  CHECK(searched.at("data")[0].at("results")[0].at("file").as_string() == found[0].at("file").as_string());
+  CHECK(server.post("/page/nearest", R"({"model": "m"})").status == 400);
+  CHECK(
+      server.post("/page/nearest", R"({"model": "m", "text": "a", "image": ")" + data_uri(files[0]) + R"("})")
+          .status == 400);
 }
 
 TEST_CASE("serve: wrong usage, and models that cannot be served") {

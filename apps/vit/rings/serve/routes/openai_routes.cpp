@@ -274,7 +274,12 @@ void write_model(JsonWriter& json, const ServedModel& model) {
   json.end_array().member("embedding_dimensions", facts.embedding_dim);
   json.member("classes", facts.config.has_classes() ? facts.config.head.num_classes : 0);
   json.member("architecture", facts.config.architecture).member("fingerprint", facts.run.fingerprint);
-  json.end_object();
+  json.key("tasks").begin_array();  // of what the page draws
+  const auto has = [&](Output output) { return facts.dense && facts.dense->find(output) != nullptr; };
+  if (has(Output::depth)) json.value("depth");
+  if (has(Output::classes) || has(Output::masks)) json.value("segment");
+  if (model.index() != nullptr) json.value("search");
+  json.end_array().end_object();
 }
 
 void answer_models(Service& service, const std::shared_ptr<Call>& call) {

@@ -1,7 +1,8 @@
 "use strict";
 (() => {
   const by = (id) => document.getElementById(id);
-  const state = { models: [], data: "", file: null, bitmap: null, look: null, key: "", turn: 0, pictures: [] };
+  const state = { models: [], data: "", file: null, bitmap: null, look: null, maps: {}, key: "", turn: 0, searches: 0, pictures: [] };
+  const has = (task) => Boolean(model() && (model().tasks || []).includes(task));
 
   const say = (text) => {
     by("notice").textContent = text;
@@ -47,6 +48,10 @@
     by("words-form").hidden = !m.modalities.includes("text");
     by("words-help").textContent = m.classes ? "Words of your own, one a line; none: the model's classes" : "Words of your own, one a line";
     by("no-classes").hidden = Boolean(m.classes) || m.modalities.includes("text");
+    by("no-image").hidden = Boolean(state.data) || !by("no-classes").hidden;
+    by("nearest-section").hidden = !has("search");
+    by("search-form").hidden = !m.modalities.includes("text");
+    if (!state.data) for (const list of ["labels", "nearest"]) by(list).replaceChildren();
     run();
   }
 
@@ -110,13 +115,54 @@
     return address;
   }
 
-  async function nearest() {
-    const { results } = await ask("page/nearest", { model: model().id, image: state.data });
+  /// The nearest images of the index to `query`, {image} or {text}.
+  async function nearest(query, what) {
+    const { results } = await ask("page/nearest", { model: model().id, ...query });
     const pictures = await Promise.all(results.map((r) => pictureOf(r).catch(() => "")));
     return () => {
-      by("nearest-section").hidden = !results.length;
-      showLabels("nearest", results.map((r, i) => ({ name: r.file.replace(/.*\//, ""), title: r.file, share: r.score, text: r.score.toFixed(4), picture: pictures[i] })));
+      by("nearest-title").textContent = "Nearest images of the index to " + what;
+      by("no-nearest").hidden = results.length > 0;
+      by("no-nearest").textContent = "The index has no images.";
+      showLabels("nearest", results.map((r, i) => ({ name: r.file.replace(/.*\//, ""), title: r.file + (pictures[i] ? "" : " (moved, or no image that browsers show)"), share: r.score, text: r.score.toFixed(4), picture: pictures[i] })));
     };
+  }
+
+  async function search() {
+    const text = by("search").value.trim();
+    if (!text || !has("search")) return;
+    const turn = ++state.searches;
+    say("");
+    by("status").textContent = "searching";
+    try {
+      const show = await nearest({ text }, "\u201c" + text + "\u201d");
+      if (turn === state.searches) show();
+      by("status").textContent = "";
+    } catch (error) {
+      by("status").textContent = "";
+      say("Search for \u201c" + text + "\u201d failed: " + error.message);
+    }
+  }
+
+  /// A map of the image as a picture, computed when it is first chosen.
+  async function loadMap(name) {
+    const turn = state.turn;
+    state.maps[name] = "loading";
+    by("status").textContent = "computing";
+    try {
+      const forms = { depth: { format: "color" }, segment: { format: "color" } };
+      const found = await ask("v1/" + name, { model: model().id, input: [state.data], modality: "image", ...forms[name] });
+      const text = found.data[0][name === "depth" ? "depth" : "segmentation"];
+      const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+      const bitmap = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+      if (turn === state.turn) state.maps[name] = bitmap;
+    } catch (error) {
+      if (turn !== state.turn) return;
+      delete state.maps[name];
+      say(name + " failed: " + error.message);
+      chooseLayer("image");
+    }
+    by("status").textContent = "";
+    draw();
   }
 
   async function run() {
@@ -125,14 +171,19 @@
     say("");
     by("status").textContent = "computing";
     state.pictures.splice(0).forEach((address) => URL.revokeObjectURL(address));
-    const results = await Promise.allSettled([classify(), look(), nearest()]);
+    const jobs = [classify(), look()];
+    if (has("search")) jobs.push(nearest({ image: state.data }, state.file.name));
+    const results = await Promise.allSettled(jobs);
     if (turn !== state.turn) return;  // of an image or a model that is not wanted any more
     state.look = null;
     for (const list of ["labels", "nearest"]) by(list).replaceChildren();
-    by("nearest-section").hidden = true;
+    by("no-image").hidden = true;
+    state.maps = {};
+    for (const name of ["depth", "segment"]) by(name + "-choice").hidden = !has(name);
+    if (document.querySelector("input[name=layer]:checked").closest("[hidden]")) chooseLayer("image");
     for (const result of results) if (result.status === "fulfilled") result.value();
     const failed = results.find((r) => r.status === "rejected");
-    if (failed) say(failed.reason.message);
+    if (failed) say(state.file.name + " failed: " + failed.reason.message);
     by("status").textContent = failed ? "" : "answered in " + ((performance.now() - begin) / 1000).toFixed(2) + " s";
     draw();
   }
@@ -173,10 +224,19 @@
     const scale = Math.min(1, 1024 / Math.max(size.width, size.height)) * Math.max(1, 512 / Math.max(size.width, size.height));
     view.width = Math.max(1, Math.round(size.width * scale));
     view.height = Math.max(1, Math.round(size.height * scale));
-    view.setAttribute("aria-label", { "": "the image", pca: "PCA of its patches", attention: "attention to its patches" }[shown]);
+    view.setAttribute("aria-label", { "": "the image", pca: "PCA of its patches", attention: "attention to its patches", depth: "its depth", segment: "its segments" }[shown]);
     const context = view.getContext("2d");
     if (state.bitmap) context.drawImage(state.bitmap, 0, 0, view.width, view.height);
     if (!shown) return;
+    if (shown === "depth" || shown === "segment") {
+      const map = state.maps[shown];
+      if (!map) loadMap(shown);
+      if (!map || map === "loading") return;
+      context.globalAlpha = shown === "segment" && state.bitmap ? 0.7 : 1;
+      context.drawImage(map, 0, 0, view.width, view.height);
+      context.globalAlpha = 1;
+      return;
+    }
     context.fillStyle = "rgb(10 14 20 / 60%)";  // what the model does not see, and what it does not look at
     context.fillRect(0, 0, view.width, view.height);
     const [left, top, right, bottom] = state.look.box.map((x) => x * scale);
@@ -196,11 +256,66 @@
     state.data = text;
     state.file = file;
     state.look = null;
+    state.maps = {};
     state.bitmap = await bitmapOf(file, true);
     by("drop-help").textContent = state.bitmap ? "" : file.name + " (this browser does not show it)";
     chooseLayer("image");
     draw();
     run();
+  }
+
+  /// The first file that can be read is shown; the others are named with what is wrong.
+  async function takeAll(files) {
+    const failures = [];
+    let taken = 0;
+    for (const file of files) {
+      if (taken) {
+        failures.push(file.name + ": one image at a time; the first is shown");
+        continue;
+      }
+      try {
+        await take(file);
+        taken += 1;
+      } catch (error) {
+        failures.push(file.name + " failed: " + ((error && error.message) || "it cannot be read"));
+      }
+    }
+    by("failures").hidden = !failures.length;
+    by("failures").replaceChildren(...failures.map((text) => {
+      const line = document.createElement("li");
+      line.textContent = text;
+      return line;
+    }));
+  }
+
+  /// A landscape with a house, drawn here: no file is asked for.
+  async function takeExample() {
+    const canvas = document.createElement("canvas");
+    canvas.width = 448;
+    canvas.height = 336;
+    const c = canvas.getContext("2d");
+    const sky = c.createLinearGradient(0, 0, 0, 220);
+    sky.addColorStop(0, "#4a90d9");
+    sky.addColorStop(1, "#cfe7fb");
+    const shapes = [[sky, [0, 0, 448, 0, 448, 336, 0, 336]], ["#6d7f8f", [0, 220, 110, 90, 200, 190, 290, 70, 448, 220]],
+      ["#5d8f3d", [0, 210, 448, 195, 448, 336, 0, 336]], ["#c9a25f", [190, 336, 250, 336, 236, 270, 222, 270]],
+      ["#b5533c", [150, 190, 230, 130, 310, 190]], ["#f0e3c8", [165, 190, 295, 190, 295, 272, 165, 272]],
+      ["#5b3a22", [218, 226, 244, 226, 244, 272, 218, 272]], ["#8fb9d6", [180, 204, 206, 204, 206, 230, 180, 230]],
+      ["#8fb9d6", [256, 204, 282, 204, 282, 230, 256, 230]], ["#6b4a2f", [366, 200, 382, 200, 384, 290, 364, 290]]];
+    for (const [color, points] of shapes) {
+      c.fillStyle = color;
+      c.beginPath();
+      for (let i = 0; i < points.length; i += 2) c.lineTo(points[i], points[i + 1]);
+      c.fill();
+    }
+    for (const [color, x, y, radius] of [["#ffe27a", 70, 60, 28], ["#2f6b2f", 374, 176, 44], ["#397a37", 352, 200, 30], ["#397a37", 398, 198, 32]]) {
+      c.fillStyle = color;
+      c.beginPath();
+      c.arc(x, y, radius, 0, 2 * Math.PI);
+      c.fill();
+    }
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+    await takeAll([new File([blob], "example.png", { type: "image/png" })]);
   }
 
   const drop = by("drop");
@@ -214,11 +329,13 @@
     document.addEventListener(name, (event) => {
       event.preventDefault();
       drop.classList.toggle("over", name === "dragover");
-      if (name === "drop") take(event.dataTransfer.files[0]);
+      if (name === "drop") takeAll([...event.dataTransfer.files]);
     });
   }
-  document.addEventListener("paste", (event) => take([...event.clipboardData.files].find((f) => f.type.startsWith("image/"))));
-  by("file").addEventListener("change", () => { take(by("file").files[0]); by("file").value = ""; });
+  document.addEventListener("paste", (event) => takeAll([...event.clipboardData.files].filter((f) => f.type.startsWith("image/"))));
+  by("file").addEventListener("change", () => { takeAll([...by("file").files]); by("file").value = ""; });
+  by("example").addEventListener("click", takeExample);
+  by("search-form").addEventListener("submit", (event) => { event.preventDefault(); search(); });
   by("model").addEventListener("change", takeModel);
   by("words-form").addEventListener("submit", (event) => { event.preventDefault(); run(); });
   by("layers").addEventListener("change", draw);
@@ -226,9 +343,11 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || /^(TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
     if (event.target.tagName === "INPUT" && !/^(radio|file)$/.test(event.target.type)) return;
-    const layers = { 1: "image", 2: "pca", 3: "attention" };
+    const layers = { 1: "image", 2: "pca", 3: "attention", 4: "depth", 5: "segment" };
     if (layers[event.key] && state.look) chooseLayer(layers[event.key]);
     else if (event.key === "o") by("file").click();
+    else if (event.key === "e") takeExample();
+    else if (event.key === "s" && has("search") && !by("search-form").hidden) by("search").focus();
     else if (event.key === "m") by("model").focus();
     else if (event.key === "w" && !by("words-form").hidden) by("words").focus();
     else return;

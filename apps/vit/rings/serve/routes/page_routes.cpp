@@ -16,6 +16,7 @@ namespace {
 using internal::Json;
 
 constexpr const char* kImageParam = "image";
+constexpr const char* kTextParam = "text";
 constexpr std::size_t kNearest = 12, kMaxNearest = 1000;
 /// Nothing but what is in the page itself and this server.
 constexpr const char* kPagePolicy =
@@ -92,7 +93,7 @@ void answer_look(Service& service, const std::shared_ptr<Call>& call) {
 }
 
 HttpResponse nearest_response(const Work& work, const ImageIndex& index, std::size_t top) {
-  check_items(work, kImageParam);
+  check_items(work, "image or text");
   HttpResponse out;
   JsonWriter json(out.body);
   json.begin_object().key("results").begin_array();
@@ -104,7 +105,8 @@ HttpResponse nearest_response(const Work& work, const ImageIndex& index, std::si
   return out;
 }
 
-/// The images of the index that are most similar; none where there is no index of this model.
+/// The images of the index that are most similar to an image, or to words; none if there is no index of this
+/// model.
 void answer_nearest(Service& service, const std::shared_ptr<Call>& call) {
   check_name(service, *call);
   const Json body = read_json_body(call->request.body, service.options().max_body);
@@ -113,9 +115,10 @@ void answer_nearest(Service& service, const std::shared_ptr<Call>& call) {
   const std::size_t top = find_count(body, "top", kMaxNearest).value_or(kNearest);
   const ImageIndex* const index = service.models()[work->model].index();
   if (index == nullptr) return call->respond({.body = "{\"results\": []}"});
-  const std::optional<std::string> image = find_text(body, kImageParam);
-  if (!image) throw ApiError(400, "image is missing", kImageParam, "missing");
-  work->items.push_back(image_item(*image, kImageParam));
+  const std::optional<std::string> image = find_text(body, kImageParam), words = find_text(body, kTextParam);
+  if (image.has_value() == words.has_value())
+    throw ApiError(400, "one of image and text is required", kImageParam, "missing");
+  work->items.push_back(image ? image_item(*image, kImageParam) : text_item(*words));
   service.check_takes(work->model, work->items);
   call->request.body = {};
   service.run(call, work, [index, top](const Work& done) { return nearest_response(done, *index, top); });
