@@ -215,7 +215,7 @@ TEST_CASE("wrong calls: classifiers and heads") {
   wrong("texts of no model", [] { Classifier::of_texts(nullptr, ClassVectors{}, {}); });
   wrong("texts of no towers", [] { Classifier::of_texts(ImageAndText{}, {"a cat"}); });
   wrong(
-      "no path", [] { Classifier(std::filesystem::path()); }, ErrorKind::io);
+      "no path", [] { static_cast<void>(Classifier{std::filesystem::path()}); }, ErrorKind::io);
   const Classifier classifier = Classifier::of_model(model);
   wrong("logits of another count", [&] { classifier.predict(std::vector<float>(3)); });
   wrong("logits that are not finite",

@@ -138,7 +138,8 @@ Checkpoint<ModelConfig> checkpoint_of_tensors(const ModelConfig& config,
                     report.num_parameters += shape.num_elements();
                     tensor = WeightTensor(shape, [view, shape] { return copy_of(view, shape); });
                   });
-  for (const auto& [name, view] : tensors) {
+  for (const auto& given : tensors) {
+    const std::string& name = given.first;
     const bool is_used =
         std::ranges::any_of(report.tensors, [&](const TensorUse& use) { return use.name == name; });
     const bool is_wrong = std::ranges::any_of(
