@@ -131,6 +131,7 @@ struct VIT_API ModelConfig {
   /// Numbers of the pooled vector: C, or those of several tokens.
   std::size_t pooled_dim() const {
     if (head.pooling == Pooling::prefix_tokens) return head.pooled_tokens.size() * embed_dim;
+    if (head.pools_merged && merger) return merger->width(embed_dim);
     return head.pooling == Pooling::class_and_patch_mean ? 2 * embed_dim : embed_dim;
   }
   /// E: dimensions of the joint space; 0 = the model does not project to one.
@@ -147,6 +148,13 @@ struct VIT_API ModelConfig {
   /// Patches of the native input.
   GridSize native_grid() const { return {image.height / patch.size, image.width / patch.size}; }
 };
+
+/// The grid for which the vectors of relative positions of a block were trained: a window, or the image.
+inline GridSize relative_grid(const ModelConfig& config, std::size_t block) {
+  if (config.attention.windows && !config.attention.windows->is_global(block))
+    return {config.attention.windows->size, config.attention.windows->size};
+  return config.position.relative ? config.position.relative->grid : GridSize{};
+}
 
 /// How the model's logits are converted to probabilities.
 constexpr ClassActivation class_activation(const ModelConfig& config) {

@@ -82,4 +82,54 @@ TEST_CASE("config: every illegal value is refused with its name") {
         })).find("reference grid") != std::string::npos);
 }
 
+TEST_CASE(
+    "config: relative positions, completed windows and pooled visual tokens that make no sense are refused") {
+  const auto message = [](const std::function<void(ModelConfig&)>& change) {
+    ModelConfig config;
+    config.position.relative = RelativeConfig{.grid = {14, 14}};
+    validate(config);
+    change(config);
+    const auto error = test::error_of([&] { validate(config); });
+    return error ? std::string(error->message()) : "accepted";
+  };
+  using C = ModelConfig;
+  const auto axes = [](auto change) {
+    return [change](C& c) {
+      c.position.relative->kind = RelativeKind::axes;
+      c.tokens.class_token = false;
+      c.head.pooling = Pooling::patch_mean;
+      change(c);
+    };
+  };
+  const auto has = [&](const std::function<void(C&)>& change, const char* part) {
+    return test::contains(message(change), part);
+  };
+  CHECK(message(axes([](C&) {})) == "accepted");
+  CHECK(message(axes([](C& c) { c.attention.windows = WindowConfig{.size = 5, .pads = true}; })) ==
+        "accepted");
+  CHECK(has([](C& c) { c.position.relative->grid = {0, 14}; }, "relative positions' grid"));
+  CHECK(has([](C& c) { c.position.relative->kind = RelativeKind::mlp; }, "mlp_dim of relative positions"));
+  CHECK(has([](C& c) { c.tokens.num_registers = 4; }, "5 prefix tokens"));
+  CHECK(
+      has([](C& c) { c.patch.size = 1, c.image.height = c.image.width = 512; }, "at most 134217728 in all"));
+  CHECK(has(axes([](C& c) { c.tokens.class_token = true; }), "1 prefix tokens"));
+  CHECK(has(axes([](C& c) { c.position.relative->scope = RelativeScope::shared; }), "of each block"));
+  CHECK(has(axes([](C& c) { c.attention.windows = WindowConfig{.size = 5}; }), "complete windows"));
+  CHECK(has(axes([](C& c) { c.attention.windows = WindowConfig{.size = 257, .pads = true}; }),
+            "256 are accepted"));
+  CHECK(has(axes([](C& c) {
+              c.attention.windows = WindowConfig{.size = 5, .pads = true};
+              c.position.rope = RopeKind::axial;
+            }),
+            "without rotary positions"));
+  CHECK(has([](C& c) { c.attention.differential = true; }, "without rotary or relative positions"));
+  CHECK(has([](C& c) { c.encoder.post_norm = c.encoder.parallel = true; }, "post_norm"));
+  CHECK(has([](C& c) { c.head.pools_merged = true; }, "need a merger"));
+  CHECK(has(
+      [](C& c) {
+        c.merger.emplace().add(MergerPlace::convolution, MergerConvolution{.dim = 8, .stride = 3});
+      },
+      "stride of the merger's convolution"));
+}
+
 }  // namespace vit

@@ -430,7 +430,122 @@ def ovis2(w, prefix, config, image, out=20):
     return {"tokens": x, "merged": weights / weights.sum(-1, keepdims=True) @ table[:words]}
 
 
-SIZES = {"sam3": [(24, 24)] * 2, "llava": [(24, 24)] * 2, "ovis2": [(20, 20)] * 2}  # of images, where they are not those of all
+def softmax(scores):
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def heads_of(x, heads):
+    """(N, C) -> (heads, N, C / heads)"""
+    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)
+
+
+def resampled(table, size):
+    """(rows, columns, C) bilinearly at another size, as images are: edges stay edges."""
+    for axis, count in enumerate(size):
+        length = table.shape[axis]
+        at = np.maximum((np.arange(count) + 0.5) * length / count - 0.5, 0)
+        low = np.minimum(np.floor(at).astype(int), length - 1)
+        high, t = np.minimum(low + 1, length - 1), (at - low).reshape([-1] + [1] * (2 - axis))
+        table = np.take(table, low, axis) * (1 - t) + np.take(table, high, axis) * t
+    return table
+
+
+def distance_bias(table, trained, rows, columns):
+    """(heads, T, T) of a class token and a grid: a number for each distance in rows and columns, and three more."""
+    edge = 2 * trained - 1
+    grid = resampled(table[:-3].reshape(edge, edge, -1), (2 * rows - 1, 2 * columns - 1))
+    r, c = (x.reshape(-1) for x in np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"))
+    bias = np.empty((len(r) + 1, len(r) + 1, table.shape[1]))
+    bias[1:, 1:] = grid[r[:, None] - r[None] + rows - 1, c[:, None] - c[None] + columns - 1]
+    bias[0, 1:], bias[1:, 0], bias[0, 0] = table[-3:]
+    return bias.transpose(2, 0, 1)
+
+
+def beit(w, prefix, config, image):
+    """A bias of every block, and one of all."""
+    patch, width, heads, eps = config["patch_size"], config["hidden_size"], config["num_attention_heads"], 1e-12
+    trained, patches = config["image_size"] // patch, patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    kernel = w.make("embeddings.patch_embeddings.projection.weight", width, 3, patch, patch)
+    x = patches.reshape(rows * columns, -1) @ kernel.reshape(width, -1).T
+    x = np.concatenate([w.make("embeddings.cls_token", 1, 1, width)[0],
+                        x + w.make("embeddings.patch_embeddings.projection.bias", width)])
+
+    def bias(name):
+        table = w.make(name + "relative_position_bias.relative_position_bias_table", (2 * trained - 1) ** 2 + 3, heads,
+                       spread=1.0)
+        return distance_bias(table, trained, rows, columns)
+
+    shared = bias("encoder.")
+    for i in range(config["num_hidden_layers"]):
+        name = f"encoder.layer.{i}."
+        y = layer_norm(x, *w.norm(name + "layernorm_before", width), eps)
+        q, k, v = (heads_of(w.linear(y, f"{name}attention.attention.{part}", width, part != "key"), heads)
+                   for part in ("query", "key", "value"))
+        scores = q @ k.transpose(0, 2, 1) / math.sqrt(width // heads) + shared + bias(name + "attention.attention.")
+        y = (softmax(scores) @ v).transpose(1, 0, 2).reshape(x.shape)
+        x = x + w.linear(y, name + "attention.output.dense", width) * w.make(name + "lambda_1", width, around=0.5)
+        y = w.linear(layer_norm(x, *w.norm(name + "layernorm_after", width), eps), name + "intermediate.dense",
+                     config["intermediate_size"])
+        x = x + w.linear(gelu(y), name + "output.dense", width) * w.make(name + "lambda_2", width, around=0.5)
+    pooled = layer_norm(x[1:].mean(0, keepdims=True), *w.norm("pooler.layernorm", width), eps)
+    return {"tokens": x, "pooled": pooled}
+
+
+def axis_bias(q, of_rows, of_columns, rows, columns):
+    """(heads, N, N): the products of each query with the vectors of its distances to a key on both axes."""
+    r, c = (x.reshape(-1) for x in np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"))
+    vectors = of_rows[r[:, None] - r[None] + rows - 1] + of_columns[c[:, None] - c[None] + columns - 1]
+    return np.einsum("hic,ijc->hij", q, vectors)
+
+
+def sam(w, prefix, config, image):
+    """Windows of the grid completed by zeros, which are tokens with keys and values, and a neck of convolutions."""
+    patch, width, heads, eps = config["patch_size"], config["hidden_size"], config["num_attention_heads"], 1e-6
+    head, window, patches = width // heads, config["window_size"], patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    kernel = w.make("patch_embed.projection.weight", width, 3, patch, patch).reshape(width, -1)
+    x = patches @ kernel.T + w.make("patch_embed.projection.bias", width)
+    x = x + w.make("pos_embed", 1, rows, columns, width, spread=0.5)[0]
+
+    def attend(y, name):
+        """(rows, columns, C) -> the same, each token attends to all."""
+        size = y.shape[:2]
+        qkv = w.linear(y.reshape(-1, width), name + "attn.qkv", 3 * width)
+        q, k, v = (heads_of(part, heads) for part in np.split(qkv, 3, 1))
+        vectors = [w.make(f"{name}attn.rel_pos_{axis}", 2 * length - 1, head, spread=0.5)
+                   for axis, length in zip("hw", size)]
+        scores = q @ k.transpose(0, 2, 1) / math.sqrt(head) + axis_bias(q, *vectors, *size)
+        return (softmax(scores) @ v).transpose(1, 0, 2).reshape(y.shape)
+
+    for i in range(config["num_hidden_layers"]):
+        name = f"layers.{i}."
+        y = layer_norm(x, *w.norm(name + "layer_norm1", width), eps)
+        if i in config["global_attn_indexes"]:
+            y = attend(y, name)
+        else:
+            padded = np.zeros((-(-rows // window) * window, -(-columns // window) * window, width))
+            padded[:rows, :columns] = y
+            for top in range(0, rows, window):
+                for left in range(0, columns, window):
+                    part = padded[top:top + window, left:left + window]
+                    part[:] = attend(part.copy(), name)
+            y = padded[:rows, :columns]
+        x = x + w.linear(y, name + "attn.proj", width)
+        y = w.linear(layer_norm(x, *w.norm(name + "layer_norm2", width), eps), name + "mlp.lin1", config["mlp_dim"])
+        x = x + w.linear(gelu(y), name + "mlp.lin2", width)
+    out = config["output_channels"]
+    y = x @ w.make("neck.conv1.weight", out, width, 1, 1).reshape(out, width).T
+    y = np.pad(layer_norm(y, *w.norm("neck.layer_norm1", out), eps), ((1, 1), (1, 1), (0, 0)))
+    kernel = w.make("neck.conv2.weight", out, out, 3, 3)
+    y = sum(y[i:i + rows, j:j + columns] @ kernel[:, :, i, j].T for i in range(3) for j in range(3))
+    merged = layer_norm(y, *w.norm("neck.layer_norm2", out), eps)
+    return {"tokens": x.reshape(-1, width), "merged": merged.reshape(-1, out)}
+
+
+SIZES = {"sam3": [(24, 24)] * 2, "llava": [(24, 24)] * 2, "ovis2": [(20, 20)] * 2, "sam": [(24, 24)] * 2,
+         "beit": [(20, 20), (12, 32)]}  # of images, where they are not those of all
 TOWERS = {
     "qwen2.5-vl-shards": (qwen2_5_vl, "visual.", {
         "architectures": ["Qwen2_5_VLForConditionalGeneration"], "model_type": "qwen2_5_vl",
@@ -496,6 +611,15 @@ TOWERS = {
         "vision_config": {"model_type": "ovis2_vision", "hidden_size": 24, "num_attention_heads": 2, "patch_size": 4,
                           "intermediate_size": 36, "num_hidden_layers": 2, "image_size": 20, "hidden_stride": 2,
                           "vocab_size": 40, "num_visual_indicator_tokens": 5}}),
+    "beit": (beit, "", {
+        "architectures": ["BeitModel"], "model_type": "beit", "hidden_size": 24, "num_attention_heads": 3,
+        "num_hidden_layers": 2, "intermediate_size": 36, "patch_size": 4, "image_size": 20,
+        "use_relative_position_bias": True, "use_shared_relative_position_bias": True, "use_mean_pooling": True,
+        "use_absolute_position_embeddings": False, "layer_scale_init_value": 0.1, "layer_norm_eps": 1e-12}),
+    "sam": (sam, "", {
+        "architectures": ["SamVisionModel"], "model_type": "sam_vision_model", "hidden_size": 24,
+        "num_attention_heads": 2, "num_hidden_layers": 3, "global_attn_indexes": [1], "window_size": 4, "mlp_dim": 36,
+        "patch_size": 4, "image_size": 24, "output_channels": 20, "layer_norm_eps": 1e-6}),
 }
 
 

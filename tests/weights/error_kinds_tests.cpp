@@ -146,7 +146,7 @@ TEST_CASE("error kinds: configurations and the weights next to them") {
   CHECK_ERROR(ErrorKind::format, ("config.json"), model.load_with("{"));
   CHECK_ERROR(ErrorKind::format, ("config.json: num_hidden_layers"),
               load_with("\"num_hidden_layers\": ", "\"num_hidden_layers\": \"x\", \"y\": "));
-  CHECK_ERROR(ErrorKind::unsupported, ("config.json", "\"beit\""), load_with("\"vit\"", "\"beit\""));
+  CHECK_ERROR(ErrorKind::unsupported, ("config.json", "\"swin\""), load_with("\"vit\"", "\"swin\""));
   CHECK_ERROR(ErrorKind::unsupported, ("config.json: hidden_act", "\"x\""),
               load_with("\"hidden_act\": ", "\"hidden_act\": \"x\", \"y\": "));
   CHECK_ERROR(ErrorKind::mismatch, ("model.safetensors", "encoder.layer.2."),

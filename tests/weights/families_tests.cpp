@@ -35,7 +35,8 @@ using test::options_of;
 using test::ScratchFolder;
 
 /// Numbers that a published file of this architecture holds: the k bias that Eva's attention does not have is
-/// not one of them, and parallel blocks have one layer scale.
+/// not one of them, and parallel blocks have one layer scale, as have those that scale only attention, and
+/// one bias where one layer follows both branches.
 std::size_t count_stored(const std::string& name) {
   const Architecture& architecture = find_architecture(name);
   const ModelConfig config = to_config(architecture.args, architecture);
@@ -46,7 +47,9 @@ std::size_t count_stored(const std::string& name) {
   for_each_tensor(config, weights, [&](TensorId id, const Shape& shape, WeightTensor&) {
     total += shape.num_elements();
     if (no_k_bias && id.part == Part::qkv_bias) total -= config.embed_dim;
-    if (architecture.args.parallel && id.part == Part::scale2) total -= config.embed_dim;
+    const TimmArgs& args = architecture.args;
+    if ((args.parallel || args.attn_only_layer_scale) && id.part == Part::scale2) total -= config.embed_dim;
+    if (args.parallel && args.differential && id.part == Part::fc2_bias) total -= config.embed_dim;
   });
   return total;
 }
@@ -559,10 +562,10 @@ TEST_CASE("weights: transformers' tensors need their config.json, and the messag
 TEST_CASE("weights: a config.json of another model of transformers is refused by its type") {
   const fs::path folder = test::data_path("golden/models/hf-vit");
   std::string config = test::read_text(folder / "config.json");
-  replace(config, "\"model_type\": \"vit\"", "\"model_type\": \"beit\"");
-  const ScratchFolder scratch("beit");
+  replace(config, "\"model_type\": \"vit\"", "\"model_type\": \"swin\"");
+  const ScratchFolder scratch("swin");
   FileCopy(folder).set_config(config).write_to(scratch.path());
-  CHECK_ERROR(ErrorKind::unsupported, ("config.json", "\"beit\""), load_checkpoint(scratch.path()));
+  CHECK_ERROR(ErrorKind::unsupported, ("config.json", "\"swin\""), load_checkpoint(scratch.path()));
 }
 
 TEST_CASE("weights: PyTorch's files are known by their endings, and the member that was read is reported") {

@@ -18,6 +18,28 @@ void check_range(const char* field, std::size_t value, std::size_t low, std::siz
   VIT_CHECK(value >= low && value <= high, kWhere, field, " must be ", low, " to ", high, ", got ", value);
 }
 
+void validate_relative(const ModelConfig& c) {
+  const RelativeConfig& r = *c.position.relative;
+  check_range("rows of the relative positions' grid", r.grid.rows, 1, 4096);
+  check_range("columns of the relative positions' grid", r.grid.columns, 1, 4096);
+  const bool of_axes = r.kind == RelativeKind::axes;
+  if (r.kind == RelativeKind::mlp) check_range("mlp_dim of relative positions", r.mlp_dim, 1, 4096);
+  VIT_CHECK(c.num_prefix_tokens() <= (of_axes ? 0u : 1u), kWhere, "relative positions and ",
+            c.num_prefix_tokens(), " prefix tokens; vectors of axes take none, tables a class token");
+  VIT_CHECK(c.attention.windows ? of_axes && c.attention.windows->pads : true, kWhere,
+            "relative positions in windows are vectors of axes, and complete windows");
+  VIT_CHECK(!of_axes || r.scope == RelativeScope::blocks, kWhere, "vectors of axes are those of each block");
+  const GridSize grid = c.native_grid();
+  const std::size_t blocks = r.scope == RelativeScope::shared ? 1 : c.encoder.depth;
+  const std::size_t of_block = of_axes ? 2 * c.head_width() * (grid.rows + grid.columns)
+                                       : 10 * c.attention.num_heads * grid.rows * grid.columns;
+  VIT_CHECK(of_block <= kMaxRopeFactors / blocks, kWhere, "relative positions of a native grid of ",
+            grid.rows, " x ", grid.columns, " patches need ", of_block, " numbers in each of ", blocks,
+            " blocks, at most ", kMaxRopeFactors, " in all are accepted");
+  VIT_CHECK(c.image.stack != StackRule::together && !c.tokens.late, kWhere,
+            "relative positions are those of one image without late tokens");
+}
+
 void validate_position(const ModelConfig& c) {
   const PositionConfig& p = c.position;
   if (p.added != AddedTable::none) {
@@ -26,9 +48,9 @@ void validate_position(const ModelConfig& c) {
     if (p.added != AddedTable::columns_and_rows)
       check_range("positions of the table's grid", p.added_grid.rows * p.added_grid.columns, 1,
                   kMaxTablePositions);
-    VIT_CHECK(
-        !p.square_table || (p.added == AddedTable::patches && p.added_grid.rows == p.added_grid.columns),
-        kWhere, "a table that is cut from a square must be square and only of patches");
+    VIT_CHECK(!p.square_table ||
+                  (p.added != AddedTable::prefix_and_patches && p.added_grid.rows == p.added_grid.columns),
+              kWhere, "a table that is cut from a square must be square and only of patches");
     check_range("prefix rows of the position table", p.added_prefix_rows, 0, c.num_prefix_tokens());
     const bool is_square = p.added_grid.rows == p.added_grid.columns;
     VIT_CHECK(p.added != AddedTable::columns_and_rows || is_square, kWhere,
@@ -45,6 +67,7 @@ void validate_position(const ModelConfig& c) {
   VIT_CHECK(!p.between_blocks || (c.encoder.depth > 1 && p.added == AddedTable::prefix_and_patches &&
                                   p.added_prefix_rows == c.num_prefix_tokens() && !c.attention.windows),
             kWhere, "tables between blocks have rows for all tokens, as the added one must have");
+  if (p.relative) validate_relative(c);
   VIT_CHECK(!p.class_angles || (p.rope == RopeKind::axial && c.tokens.class_token), kWhere,
             "angles of a class token need a class token and axial rotary positions");
   if (p.rope == RopeKind::none) return;
@@ -115,7 +138,8 @@ void validate_head(const ModelConfig& c) {
   for (const std::size_t token : c.head.pooled_tokens)
     VIT_CHECK(token < c.num_prefix_tokens(), kWhere, "pooling reads prefix token ", token, " of ",
               c.num_prefix_tokens());
-  const bool is_one_token = c.pooled_dim() == c.embed_dim && c.head.pooling != Pooling::prefix_tokens;
+  const bool is_one_token =
+      c.head.pooling != Pooling::prefix_tokens && c.head.pooling != Pooling::class_and_patch_mean;
   VIT_CHECK(is_one_token || (!c.head.pooled_norm && !c.head.pooler), kWhere,
             "tokens side by side are not normalized, and no pooler follows");
   const bool reads_distillation =
@@ -123,6 +147,10 @@ void validate_head(const ModelConfig& c) {
       (c.head.num_classes != 0 && c.head.input == HeadInput::class_and_distillation);
   VIT_CHECK(!reads_distillation || c.tokens.distillation_token, kWhere,
             "the head reads the distillation token, but the model has none");
+  VIT_CHECK(!c.head.pools_merged ||
+                (c.merger && c.merger->blocks.empty() && c.head.pooling == Pooling::patch_mean &&
+                 !c.head.pooler && !c.head.projection && c.head.input == HeadInput::pooled),
+            kWhere, "visual tokens are pooled as a mean, and need a merger");
   VIT_CHECK(!c.head.pooler || c.head.pooling != Pooling::none, kWhere, "a pooler follows pooling");
   VIT_CHECK(c.head.pooling != Pooling::none || (c.head.num_classes == 0 || c.head.input != HeadInput::pooled),
             kWhere, "a classifier needs a pooled vector, but pooling is off");
@@ -155,6 +183,12 @@ struct StepCheck {
         place == MergerPlace::projection ? "projection_dim of the merger" : "reduced_dim of the merger",
         linear.dim, 1, kMaxMergerWidth);
   }
+  void operator()(const MergerConvolution& convolution) const {
+    check_place(place == MergerPlace::convolution || place == MergerPlace::second_convolution ||
+                place == MergerPlace::third_convolution);
+    check_range("channels of the merger's convolution", convolution.dim, 1, 65536);
+    check_range("stride of the merger's convolution", convolution.stride, 1, 2);
+  }
   void operator()(const MergerMlp& mlp) const {
     check_place(place == MergerPlace::mlp || place == MergerPlace::second_mlp);
     check_range("hidden_dim of the merger", mlp.hidden_dim, 1, kMaxMergerWidth);
@@ -169,6 +203,8 @@ struct StepCheck {
     switch (place) {
       case MergerPlace::cell_norm: return "the merger's norm";
       case MergerPlace::middle_norm: return "the merger's middle norm";
+      case MergerPlace::neck_norm:
+      case MergerPlace::convolution_norm: return "the norms of the merger's convolution";
       case MergerPlace::mlp_norm:
       case MergerPlace::second_norm: return "the norms of the merger's MLPs";
       case MergerPlace::projection_norm: return "the merger's last norm";
@@ -196,6 +232,10 @@ void validate_merger(const ModelConfig& c) {
               "a merger normalizes tokens or cells, not both");
     std::visit(StepCheck{place, m.width_after(i, c.embed_dim)}, m.steps[i].layer);
   }
+  const bool has_map = m.find<MergerConvolution>(MergerPlace::convolution) != nullptr ||
+                       m.find<MergerConvolution>(MergerPlace::second_convolution) != nullptr;
+  VIT_CHECK(!has_map || (!m.tokens_after && m.deepstack.empty()), kWhere,
+            "a merger with convolutions has no other outputs");
   VIT_CHECK(!m.tokens_after || *m.tokens_after <= m.steps.size(), kWhere, "the tokens are those after step ",
             m.tokens_after.value_or(0), " of the ", m.steps.size(), " of the merger");
   check_range("blocks that the merger reads", m.blocks.size(), 0, 64);
@@ -225,6 +265,8 @@ void validate_windows(const ModelConfig& c) {
   const WindowConfig& windows = *c.attention.windows;
   VIT_CHECK(windows.size != 0, kWhere, "global blocks in a model without windows");
   check_range("window", windows.size, 1, 4096);
+  VIT_CHECK(!windows.pads || (windows.size <= 256 && c.position.rope == RopeKind::none), kWhere,
+            "windows of ", windows.size, " that are completed; 256 are accepted, without rotary positions");
   VIT_CHECK(c.num_prefix_tokens() == 0, kWhere, "windows contain only patches, but the model has ",
             c.num_prefix_tokens(), " prefix tokens");
   for (const std::size_t block : windows.global_blocks)
@@ -281,6 +323,14 @@ void validate(const ModelConfig& c) {
             "mlp_limit requires a gated MLP without clipped layers");
   VIT_CHECK(!c.encoder.clipped || (c.encoder.branch_norm && c.mlp.kind == MlpKind::gated), kWhere,
             "clipped layers require branch norms and a gated MLP");
+  VIT_CHECK(!c.attention.differential || (c.head_width() % 2 == 0 && c.attention.num_key_heads == 0 &&
+                                          !c.attention.windows && c.attention.block_key_heads.empty() &&
+                                          c.position.rope == RopeKind::none && !c.position.relative),
+            kWhere, "differential attention with heads of ", c.head_width(),
+            " channels, which must be even, without rotary or relative positions, windows and shared keys");
+  VIT_CHECK(!c.encoder.post_norm || (!c.encoder.branch_norm && !c.encoder.parallel && !c.encoder.clipped),
+            kWhere,
+            "post_norm normalizes the outputs of both branches, one after the other, without clipped layers");
   check_range("patch_frames", c.patch.frames, 1, 16);
   check_range("expert_dim", c.mlp.expert_dim, 0, c.embed_dim - 1);
   check_range("patch_padding", c.patch.padding, 0, (c.patch.size - 1) / 2);

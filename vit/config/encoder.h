@@ -1,6 +1,7 @@
 // Configuration of the blocks of a tower. Letters: C = embed_dim, H = num_heads, d = channels of a head.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -20,6 +21,14 @@ enum class MlpKind {
 struct WindowConfig {
   std::size_t size = 0;                      // edge of a window, in patches
   std::vector<std::size_t> global_blocks{};  // blocks with global attention nevertheless
+  /// Windows at the edges of the grid are completed by tokens of zeros, which are attended to (ViTDet, SAM);
+  /// false: they are smaller.
+  bool pads = false;
+
+  /// Whether tokens of a block attend to all.
+  bool is_global(std::size_t block) const {
+    return std::find(global_blocks.begin(), global_blocks.end(), block) != global_blocks.end();
+  }
 };
 
 /// The attention of a block: norm -> q, k, v -> rotation of q and k (PositionConfig) -> heads -> proj.
@@ -33,6 +42,9 @@ struct AttentionConfig {
   bool qkv_bias = true;                        // a family whose k has none supplies zeros
   std::optional<NormKind> qk_norm{};           // on each head of q and k, before they are rotated
   bool value_norm = false;                     // RMSNorm without weight on each head of v (Gemma 4)
+  /// Each head subtracts the probabilities of the second half of its queries and keys from those of the
+  /// first, times a learned number, and normalizes what it reads (Ye et al. 2024).
+  bool differential = false;
   bool norm = false;      // LayerNorm on the concatenated heads before proj (EVA-02 CLIP and base)
   bool proj_bias = true;  // of the projection after attention
 };
@@ -56,6 +68,9 @@ struct EncoderConfig {
   bool parallel = false;     // x + attention(norm x) + mlp(norm x), with one norm (ViT-22B)
   bool clipped = false;      // linear layers of blocks clip inputs and outputs (Gemma 4)
   bool branch_norm = false;  // norm on the output of both branches of a block (Gemma 4)
+  /// Both branches read the tokens as they are, and only their outputs are normalized: x +
+  /// norm(attention(x)).
+  bool post_norm = false;
   bool layer_scale = false;  // both branches of a block are multiplied by a vector (C)
   bool token_norm = true;    // final norm on all tokens
 };

@@ -33,6 +33,15 @@ template <> struct EnumNames<TableReuse> {
 template <> struct EnumNames<RopeKind> {
   static constexpr std::string_view values[] = {"none", "axial", "mixed", "volume"};
 };
+template <> struct EnumNames<RelativeKind> {
+  static constexpr std::string_view values[] = {"table", "mlp", "axes"};
+};
+template <> struct EnumNames<RelativeScope> {
+  static constexpr std::string_view values[] = {"blocks", "shared", "both"};
+};
+template <> struct EnumNames<RelativeResampling> {
+  static constexpr std::string_view values[] = {"bilinear", "geometric"};
+};
 template <> struct EnumNames<CoordinateRule> {
   static constexpr std::string_view values[] = {"index", "scaled_to_reference", "centered"};
 };
@@ -146,7 +155,17 @@ void visit_position(Position& p, const Visit& visit) {
   visit("class_angles", p.class_angles, Shown::unless_default);
   visit("per_window", p.per_window, Shown::unless_default);
   visit("stored_periods", p.stored_periods);
+  visit("relative", p.relative, Shown::unless_default);
   visit("rope_scaling", p.rope_scaling, Shown::unless_default);
+}
+
+template <typename Relative, typename Visit>
+void visit_relative(Relative& r, const Visit& visit) {
+  visit("kind", r.kind);
+  visit("grid", r.grid);
+  visit("scope", r.scope);
+  visit("resampling", r.resampling);
+  visit("mlp_dim", r.mlp_dim, Shown::unless_default);
 }
 
 template <typename Pool, typename Visit>
@@ -171,6 +190,10 @@ void visit_merger(Fields& m, const Visit& visit) {
   visit("middle", m.middle, Shown::unless_default);
   visit("middle_norm_eps", m.middle_norm_eps, Shown::unless_default);
   visit("softmax_dim", m.softmax_dim, Shown::unless_default);
+  visit("convolution_dim", m.convolution_dim, Shown::unless_default);
+  visit("convolution_norms", m.convolution_norms, Shown::unless_default);
+  visit("convolution_norm_eps", m.convolution_norm_eps, Shown::unless_default);
+  visit("strided_dims", m.strided_dims, Shown::unless_default);
   visit("hidden_dim", m.hidden_dim);
   visit("out_dim", m.out_dim);
   visit("gated", m.gated, Shown::unless_default);
@@ -232,6 +255,7 @@ void visit_model(Config& c, const Visit& visit) {
       [&](auto& windows) {
         visit("window", windows.size, Shown::unless_default);
         visit("global_blocks", windows.global_blocks, Shown::unless_default);
+        visit("window_pads", windows.pads, Shown::unless_default);
       },
       [](const WindowConfig& windows) { return windows.size != 0 || !windows.global_blocks.empty(); });
   visit("unit_pixels", c.patch.unit_pixels, Shown::unless_default);
@@ -259,6 +283,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("parallel", c.encoder.parallel, Shown::unless_default);
   visit.norm("qk_norm", "qk_norm_kind", c.attention.qk_norm);
   visit("value_norm", c.attention.value_norm, Shown::unless_default);
+  visit("differential", c.attention.differential, Shown::unless_default);
   visit("proj_bias", c.attention.proj_bias);
   visit("mlp_bias", c.mlp.bias);
   visit("attention_norm", c.attention.norm);
@@ -268,10 +293,12 @@ void visit_model(Config& c, const Visit& visit) {
   visit("mlp_limit", c.mlp.limit, Shown::unless_default);
   visit("clipped", c.encoder.clipped, Shown::unless_default);
   visit("branch_norm", c.encoder.branch_norm, Shown::unless_default);
+  visit("post_norm", c.encoder.post_norm, Shown::unless_default);
   visit("layer_scale", c.encoder.layer_scale);
   visit("token_norm", c.encoder.token_norm);
   visit("pooled_norm", c.head.pooled_norm);
   visit("pooling", c.head.pooling);
+  visit("pools_merged", c.head.pools_merged, Shown::unless_default);
   visit("pooled_tokens", c.head.pooled_tokens, Shown::unless_default);
   visit("pooler", c.head.pooler);
   visit("attention_pool", c.head.attention_pool);

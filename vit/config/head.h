@@ -55,7 +55,8 @@ struct JointHeadConfig {
 
 /// From tokens to the pooled vector, the joint space and the logits.
 struct HeadConfig {
-  Pooling pooling = Pooling::class_token;               // what `pooled` is made of
+  Pooling pooling = Pooling::class_token;  // what `pooled` is made of
+  bool pools_merged = false;  // of the visual tokens of the merger: pooling patch_mean, without prefix
   std::vector<std::size_t> pooled_tokens{};             // of Pooling::prefix_tokens
   std::optional<AttentionPoolConfig> attention_pool{};  // of Pooling::attention
   bool pooled_norm = false;  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)

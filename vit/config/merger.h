@@ -46,6 +46,12 @@ struct MergerLinear {
   bool bias = false;    // of the map
   bool operator==(const MergerLinear&) const = default;
 };
+/// A convolution of 3 x 3 vectors with a padding of 1, without bias.
+struct MergerConvolution {
+  std::size_t dim = 0;     // channels of the output
+  std::size_t stride = 1;  // in rows and columns
+  bool operator==(const MergerConvolution&) const = default;
+};
 /// gelu(x), exact.
 struct MergerGelu {
   bool operator==(const MergerGelu&) const = default;
@@ -69,13 +75,18 @@ struct MergerMlp {
 /// The places of a merger's steps, in the order of the data. Tensors and the fields of files are named for
 /// them.
 enum class MergerPlace {
-  cell_norm,        // a norm
-  standardize,      // shift and scale (Gemma 4)
-  reduce,           // a linear map of the cell (GLM-4V, Pixtral)
-  middle,           // a linear map ...
-  middle_norm,      // ... its norm ...
-  middle_gelu,      // ... and activation (GLM-4V)
-  middle_softmax,   // probabilities of a visual vocabulary (Ovis 2)
+  cell_norm,           // a norm
+  standardize,         // shift and scale (Gemma 4)
+  reduce,              // a linear map of the cell (GLM-4V, Pixtral)
+  middle,              // a linear map ...
+  middle_norm,         // ... its norm ...
+  middle_gelu,         // ... and activation (GLM-4V)
+  middle_softmax,      // probabilities of a visual vocabulary (Ovis 2)
+  neck_norm,           // a norm (SAM) ...
+  convolution,         // ... a convolution ...
+  convolution_norm,    // ... and a norm
+  second_convolution,  // further ones (GOT-OCR)
+  third_convolution,
   mlp,              // an MLP
   mlp_norm,         // a norm (ERNIE-4.5-VL)
   second_mlp,       // another MLP ...
@@ -89,13 +100,16 @@ enum class MergerPlace {
 struct MergerStep {
   MergerPlace place = MergerPlace::mlp;  // in the order of the data
   /// What is applied.
-  std::variant<MergerNorm, MergerAffine, MergerLinear, MergerGelu, MergerSoftmax, MergerMlp> layer{};
+  std::variant<MergerNorm, MergerAffine, MergerLinear, MergerGelu, MergerSoftmax, MergerMlp,
+               MergerConvolution>
+      layer{};
 
   /// Channels of its output, for an input of `width`.
   std::size_t width(std::size_t width) const {
     if (const auto* linear = std::get_if<MergerLinear>(&layer)) return linear->dim;
     if (const auto* mlp = std::get_if<MergerMlp>(&layer)) return mlp->out_dim;
     if (const auto* softmax = std::get_if<MergerSoftmax>(&layer)) return softmax->dim;
+    if (const auto* convolution = std::get_if<MergerConvolution>(&layer)) return convolution->dim;
     return width;
   }
   bool operator==(const MergerStep&) const = default;
@@ -126,6 +140,14 @@ struct VIT_API MergerConfig {
   }
   /// E: channels of a visual token.
   std::size_t width(std::size_t embed_dim) const { return width_after(steps.size(), embed_dim); }
+  /// Rows, or columns, of visual tokens of a grid with `length` cells along them.
+  std::size_t out_length(std::size_t length) const {
+    for (const MergerStep& step : steps) {
+      if (const auto* convolution = std::get_if<MergerConvolution>(&step.layer))
+        length = (length + convolution->stride - 1) / convolution->stride;
+    }
+    return length;
+  }
   /// The step of a place, null if there is none.
   template <typename Layer>
   const Layer* find(MergerPlace place) const {

@@ -14,6 +14,7 @@ struct FieldsOfStep {
       case MergerPlace::cell_norm:
         f.norm = FirstNorm::cell, f.norm_kind = norm.kind, f.norm_eps = norm.eps;
         return;
+      case MergerPlace::neck_norm: f.convolution_norms = true, f.convolution_norm_eps = norm.eps; return;
       case MergerPlace::middle_norm: f.middle_norm_eps = norm.eps; return;
       case MergerPlace::mlp_norm: f.mlp_norm = true, f.mlp_norm_eps = norm.eps; return;
       case MergerPlace::projection_norm: f.projection_norm = true, f.projection_norm_eps = norm.eps; return;
@@ -28,6 +29,13 @@ struct FieldsOfStep {
     if (place == MergerPlace::middle) f.middle = true;
     if (place == MergerPlace::reduce) f.reduced_dim = linear.dim, f.reduced_bias = linear.bias;
     if (place == MergerPlace::projection) f.projection_dim = linear.dim, f.projection_bias = linear.bias;
+  }
+  void operator()(const MergerConvolution& convolution) const {
+    if (place == MergerPlace::convolution) {
+      f.convolution_dim = convolution.dim;
+    } else {
+      f.strided_dims.push_back(convolution.dim);
+    }
   }
   void operator()(const MergerMlp& mlp) const {
     if (place == MergerPlace::second_mlp) {
@@ -59,6 +67,19 @@ void add_mlps(const MergerFields& f, MergerConfig& out) {
           MergerMlp{
               .hidden_dim = f.out_dim, .out_dim = f.out_dim, .bias = f.mlp_bias, .activation = f.activation});
   out.add(MergerPlace::second_norm, MergerNorm{.norm = norm});
+}
+
+void add_convolutions(const MergerFields& f, MergerConfig& out) {
+  const MergerNorm norm{.norm = {.eps = f.convolution_norm_eps}};
+  if (f.convolution_norms) out.add(MergerPlace::neck_norm, norm);
+  if (f.convolution_dim != 0 || f.convolution_norms)
+    out.add(MergerPlace::convolution, MergerConvolution{.dim = f.convolution_dim});
+  if (f.convolution_norms) out.add(MergerPlace::convolution_norm, norm);
+  MergerPlace place = MergerPlace::second_convolution;
+  for (const std::size_t dim : f.strided_dims) {  // validate() refuses more than two
+    out.add(place, MergerConvolution{.dim = dim, .stride = 2});
+    place = MergerPlace::third_convolution;
+  }
 }
 
 }  // namespace
@@ -107,6 +128,7 @@ std::optional<MergerConfig> merger_of(const MergerFields& f) {
     out.add(MergerPlace::middle_norm, MergerNorm{.norm = {.eps = f.middle_norm_eps}});
     out.add(MergerPlace::middle_gelu, MergerGelu{});
   }
+  add_convolutions(f, out);
   add_mlps(f, out);
   const std::size_t merged = out.steps.size();
   if (f.projection_norm)

@@ -28,7 +28,11 @@ struct MergerFields {
   bool reduced_bias = false;
   bool middle = false;  // linear without bias, LayerNorm, gelu; as wide as reduced_dim
   float middle_norm_eps = 1e-5f;
-  std::size_t softmax_dim = 0;  // LayerNorm and softmax, as wide as reduced_dim, with zeros up to this
+  std::size_t softmax_dim = 0;      // LayerNorm and softmax, as wide as reduced_dim, with zeros up to this
+  std::size_t convolution_dim = 0;  // 3 x 3
+  bool convolution_norms = false;   // LayerNorms before and after it
+  float convolution_norm_eps = 1e-6f;
+  std::vector<std::size_t> strided_dims{};  // of one or two further ones, with stride 2
   std::size_t hidden_dim = 0;
   std::size_t out_dim = 0;
   bool gated = false;

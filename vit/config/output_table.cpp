@@ -41,6 +41,7 @@ std::string_view lack_of_patches(const ModelConfig& c) {
 }
 
 std::string_view lack_of_attention(const ModelConfig& c) {
+  if (c.attention.differential) return "attention probabilities: each head subtracts two";
   return !c.attention.windows ? "" : "attention over all tokens: it uses window attention";
 }
 
@@ -213,7 +214,9 @@ constexpr OutputRow kTable[] = {
      .shape_of =
          [](const OutputSizes& s) {
            const GridSize cells = cells_of(s);
-           return Shape{s.num_images, cells.rows, cells.columns, s.config.merger->width(s.config.embed_dim)};
+           const MergerConfig& merger = *s.config.merger;
+           return Shape{s.num_images, merger.out_length(cells.rows), merger.out_length(cells.columns),
+                        merger.width(s.config.embed_dim)};
          }},
     {.output = Output::deepstack,
      .name = "deepstack",

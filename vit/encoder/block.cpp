@@ -18,8 +18,8 @@ void copy_rows(TensorView<const float> from, TensorView<float> to) {
 
 }  // namespace
 
-Block::Block(LayerNorm norm1, Attention attention, BranchEnd end1, std::optional<LayerNorm> norm2, Mlp mlp,
-             BranchEnd end2)
+Block::Block(std::optional<LayerNorm> norm1, Attention attention, BranchEnd end1,
+             std::optional<LayerNorm> norm2, Mlp mlp, BranchEnd end2)
     : norm1_(std::move(norm1)),
       attention_(std::move(attention)),
       end1_(std::move(end1)),
@@ -28,20 +28,22 @@ Block::Block(LayerNorm norm1, Attention attention, BranchEnd end1, std::optional
       end2_(std::move(end2)) {}
 
 void Block::forward(TensorView<float> x, const AttentionInput& input, const Pass& pass) const {
-  if (!norm2_) {
+  if (is_parallel()) {
     const TensorView<float> before =
         Activations::view_rows(pass.activations.block_input, x.num_rows(), x.num_columns());
     copy_rows(x, before);
     return forward_parallel(before, input, x, pass);
   }
-  attention_.forward({norm1_, x}, input, residual_of(end1_, x), pass);  // x += end1(attention(norm1(x)))
-  mlp_.forward({*norm2_, x}, residual_of(end2_, x), pass);              // x += end2(mlp(norm2(x)))
+  attention_.forward({norm_of(norm1_), x}, input, residual_of(end1_, x),
+                     pass);                                         // x += end1(attention(norm1(x)))
+  mlp_.forward({norm_of(norm2_), x}, residual_of(end2_, x), pass);  // x += end2(mlp(norm2(x)))
 }
 
 void Block::forward_parallel(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                              const Pass& pass) const {
-  mlp_.forward({norm1_, out}, residual_of(end2_, out), pass);             // out = x + end2(mlp(norm1(x)))
-  attention_.forward({norm1_, x}, input, residual_of(end1_, out), pass);  // out += end1(attention(norm1(x)))
+  mlp_.forward({norm_of(norm1_), out}, residual_of(end2_, out), pass);  // out = x + end2(mlp(norm1(x)))
+  attention_.forward({norm_of(norm1_), x}, input, residual_of(end1_, out),
+                     pass);  // out += end1(attention(norm1(x)))
 }
 
 void Block::forward_queries(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
@@ -52,9 +54,9 @@ void Block::forward_queries(TensorView<const float> x, const AttentionInput& inp
                   out.row(input.queries.first_row(i) + query));
     }
   }
-  if (!norm2_) return forward_parallel(x, input, out, pass);
-  attention_.forward({norm1_, x}, input, residual_of(end1_, out), pass);
-  mlp_.forward({*norm2_, out}, residual_of(end2_, out), pass);
+  if (is_parallel()) return forward_parallel(x, input, out, pass);
+  attention_.forward({norm_of(norm1_), x}, input, residual_of(end1_, out), pass);
+  mlp_.forward({norm_of(norm2_), out}, residual_of(end2_, out), pass);
 }
 
 }  // namespace vit::internal

@@ -20,9 +20,10 @@ struct BranchEnd {
 
 class Block {
  public:
-  /// Without a norm2 both branches read norm1(x), and their sum is added.
-  Block(LayerNorm norm1, Attention attention, BranchEnd end1, std::optional<LayerNorm> norm2, Mlp mlp,
-        BranchEnd end2);
+  /// Without a norm2 both branches read norm1(x), and their sum is added; without both norms they read x, one
+  /// after the other.
+  Block(std::optional<LayerNorm> norm1, Attention attention, BranchEnd end1, std::optional<LayerNorm> norm2,
+        Mlp mlp, BranchEnd end2);
 
   /// x (B * T, C) += ... in place, for all tokens, which are the queries of `input`.
   void forward(TensorView<float> x, const AttentionInput& input, const Pass& pass) const;
@@ -33,7 +34,7 @@ class Block {
   /// Attention::sum_probabilities() for the input x (B * T, C) of this block.
   void sum_probabilities(TensorView<const float> x, const AttentionInput& input,
                          std::span<const double> weights, std::span<double> sums, const Pass& pass) const {
-    attention_.sum_probabilities({norm1_, x}, input, weights, sums, pass);
+    attention_.sum_probabilities({norm_of(norm1_), x}, input, weights, sums, pass);
   }
 
  private:
@@ -41,7 +42,10 @@ class Block {
   void forward_parallel(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
                         const Pass& pass) const;
 
-  LayerNorm norm1_;
+  static const LayerNorm* norm_of(const std::optional<LayerNorm>& norm) { return norm ? &*norm : nullptr; }
+  bool is_parallel() const noexcept { return norm1_ && !norm2_; }
+
+  std::optional<LayerNorm> norm1_;
   Attention attention_;
   BranchEnd end1_;
   std::optional<LayerNorm> norm2_;

@@ -19,6 +19,9 @@ AttentionInput Encoder::attention_of(std::size_t layer, const EncoderInput& inpu
   }
   if (input.position == nullptr) return attention;
   attention.rope = input.position->factors(layer);
+  attention.relative = input.position->relative(layer);
+  attention.image_tokens = input.sequences.longest();
+  attention.padding.keys = input.position->window_keys(layer);
   attention.num_prefix = input.position->turns_prefix() ? 0 : input.num_prefix;
   attention.logit_factor *= input.position->logit_factor();
   return attention;

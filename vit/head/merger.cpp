@@ -58,6 +58,9 @@ struct Apply {
     linear.forward(in, out, pass);
     return out;
   }
+  TensorView<float> operator()(const ConvolutionLayer& convolution) const {  // of windows
+    return (*this)(convolution.product);
+  }
   TensorView<float> operator()(const MlpLayer& mlp) const {
     const TensorView<float> hidden = other(in, mlp.fc1.out_features());
     if (!mlp.gate) {
@@ -131,6 +134,7 @@ std::size_t Merger::widest(const MergerConfig& config, std::size_t embed_dim) {
   std::size_t width = config.cell_width(embed_dim), widest = width;
   for (const MergerStep& step : config.steps) {
     if (const auto* mlp = std::get_if<MergerMlp>(&step.layer)) widest = std::max(widest, mlp->hidden_dim);
+    if (std::holds_alternative<MergerConvolution>(step.layer)) widest = std::max(widest, 9 * width);
     width = step.width(width);
     widest = std::max(widest, width);
   }
@@ -178,27 +182,110 @@ void Merger::gather(const Part& part, TensorView<float> cells, const Pass& pass)
   });
 }
 
-void Merger::forward(TensorView<const float> tokens, const TokenGrid& grid, const MergerOutputs& out,
-                     const Pass& pass) const {
-  const StageTimer timer(pass.times, Stage::head);
-  const std::size_t num_sources = std::max<std::size_t>(config_.blocks.size(), 1);
-  const std::size_t cell_width = config_.cell_width(tokens.dim(2) / num_sources);
-  Part part{.tokens = tokens, .grid = grid, .cells = cells_of(config_.cells, grid.grid)};
-  const std::size_t total = tokens.dim(0) * part.cells.rows * part.cells.columns;
+/// Vectors of the cells of all images, or what steps made of them.
+struct Merger::Map {
+  TensorView<float> rows{};  // (B * cells, width)
+  GridSize cells{};          // of an image
+};
+
+namespace {
+
+/// The first convolution of the steps from `first` on; their number if there is none.
+std::size_t next_convolution(const std::vector<MergerLayer>& steps, std::size_t first) {
+  while (first < steps.size() && !std::holds_alternative<ConvolutionLayer>(steps[first])) ++first;
+  return first;
+}
+
+/// The 3 x 3 vectors around the place of cell `cell` to out (9 W), row by row.
+void write_window(const TensorView<float>& rows, GridSize from, GridSize to, std::size_t stride,
+                  std::size_t cell, float* out) {
+  const std::size_t width = rows.num_columns(), per_image = to.rows * to.columns;
+  const std::size_t image = cell / per_image * from.rows * from.columns;
+  const std::size_t top = cell % per_image / to.columns * stride,
+                    left = cell % per_image % to.columns * stride;
+  for (std::size_t i = 0; i < 9; ++i, out += width) {
+    const std::size_t row = top + i / 3, column = left + i % 3;  // one more than those of the map
+    if (row == 0 || column == 0 || row > from.rows || column > from.columns) {
+      std::fill_n(out, width, 0.0f);
+    } else {
+      std::copy_n(rows.row(image + (row - 1) * from.columns + column - 1), width, out);
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t Merger::widest_map(const MergerConfig& config, std::size_t embed_dim) {
+  std::size_t width = config.cell_width(embed_dim), widest = 0;
+  for (const MergerStep& step : config.steps) {
+    if (std::holds_alternative<MergerConvolution>(step.layer)) widest = std::max(widest, width);
+    width = step.width(width);
+  }
+  return widest;
+}
+
+/// C: the tokens of several blocks are side by side.
+std::size_t Merger::embed_dim(TensorView<const float> tokens) const {
+  return tokens.dim(2) / std::max<std::size_t>(config_.blocks.size(), 1);
+}
+
+/// The steps from `first` to before `last`, of which only the first may be a convolution, which reads `in`.
+void Merger::run_steps(Part part, std::size_t first, std::size_t last, const Map& in, const Map& out,
+                       const MergerOutputs& outputs, const Pass& pass) const {
+  const std::size_t total = part.tokens.dim(0) * out.cells.rows * out.cells.columns;
+  const auto* const convolution =
+      first < layers_.steps.size() ? std::get_if<ConvolutionLayer>(&layers_.steps[first]) : nullptr;
+  const std::size_t width = convolution != nullptr ? convolution->product.in_features()
+                                                   : config_.cell_width(embed_dim(part.tokens));
   for (part.first = 0; part.first < total; part.first += part.count) {
     part.count = std::min(kCellsAtOnce, total - part.first);
     const auto keep = [&](const TensorView<float>& rows, const TensorView<float>& to) {
       for (std::size_t i = 0; !to.empty() && i < part.count; ++i)
         std::copy_n(rows.row(i), rows.num_columns(), to.data() + (part.first + i) * rows.num_columns());
     };
-    TensorView<float> rows = Activations::view_rows(pass.activations.cells, part.count, cell_width);
-    gather(part, rows, pass);
-    const std::size_t last = out.merged.empty() ? config_.tokens_after.value_or(0) : layers_.steps.size();
-    for (std::size_t i = 0; i <= last; ++i) {
-      if (i == config_.tokens_after) keep(rows, out.stage);
+    TensorView<float> rows = Activations::view_rows(pass.activations.cells, part.count, width);
+    if (convolution == nullptr) {
+      gather(part, rows, pass);
+    } else {
+      parallel_for_parts(part.count, /*size=*/4, pass.threads, [&](std::size_t begin, std::size_t count) {
+        for (std::size_t i = begin; i < begin + count; ++i)
+          write_window(in.rows, in.cells, out.cells, convolution->stride, part.first + i, rows.row(i));
+      });
+    }
+    for (std::size_t i = first; i <= last; ++i) {
+      if (i == config_.tokens_after) keep(rows, outputs.stage);
       if (i < last) rows = std::visit(Apply{rows, pass}, layers_.steps[i]);
     }
-    keep(rows, out.merged);
+    for (std::size_t i = 0; !out.rows.empty() && i < part.count; ++i)
+      std::copy_n(rows.row(i), rows.num_columns(), out.rows.row(part.first + i));
+    if (out.rows.empty()) keep(rows, outputs.merged);
+  }
+}
+
+void Merger::forward(TensorView<const float> tokens, const TokenGrid& grid, const MergerOutputs& out,
+                     const Pass& pass) const {
+  const StageTimer timer(pass.times, Stage::head);
+  const Part part{.tokens = tokens, .grid = grid, .cells = cells_of(config_.cells, grid.grid)};
+  const std::size_t last = out.merged.empty() ? config_.tokens_after.value_or(0) : layers_.steps.size();
+  Activations& a = pass.activations;
+  Map in{.cells = part.cells};
+  for (std::size_t first = 0;;) {
+    Map made{.cells = in.cells};
+    if (first < last) {
+      if (const auto* step = std::get_if<ConvolutionLayer>(&layers_.steps[first]))
+        made.cells = {ceil_div(in.cells.rows, step->stride), ceil_div(in.cells.columns, step->stride)};
+    }
+    const bool starts = first < last && std::holds_alternative<ConvolutionLayer>(layers_.steps[first]);
+    const std::size_t end = std::min(last, next_convolution(layers_.steps, first + (starts ? 1 : 0)));
+    if (end != last) {
+      const std::size_t rows = tokens.dim(0) * made.cells.rows * made.cells.columns;
+      made.rows = Activations::view_rows(in.rows.data() == a.map.data() ? a.next_map : a.map, rows,
+                                         config_.width_after(end, embed_dim(tokens)));
+    }
+    run_steps(part, first, end, in, made, out, pass);
+    if (end == last) return;
+    in = made;
+    first = end;
   }
 }
 

@@ -23,6 +23,11 @@ struct AffineLayer {
   Tensor<float> shift;  // (W)
   Tensor<float> scale;  // (W)
 };
+/// The product of the 3 x 3 vectors around one, row by row, with zeros beyond the map.
+struct ConvolutionLayer {
+  Linear product;  // (O, 9 W)
+  std::size_t stride = 1;
+};
 /// gelu(x).
 struct GeluLayer {};
 /// softmax(x), and zeros up to `dim` channels.
@@ -38,7 +43,8 @@ struct MlpLayer {
   Activation out_activation = Activation::none;
 };
 
-using MergerLayer = std::variant<LayerNorm, AffineLayer, Linear, GeluLayer, SoftmaxLayer, MlpLayer>;
+using MergerLayer =
+    std::variant<LayerNorm, AffineLayer, Linear, GeluLayer, SoftmaxLayer, MlpLayer, ConvolutionLayer>;
 
 /// The layers of a merger: one for each of MergerConfig::steps.
 struct MergerLayers {
@@ -72,6 +78,8 @@ class Merger {
   /// activations need.
   static std::size_t cells_at_once(std::size_t count);
   static std::size_t widest(const MergerConfig& config, std::size_t embed_dim);
+  /// Channels of the widest map that a convolution reads; 0 = there is none.
+  static std::size_t widest_map(const MergerConfig& config, std::size_t embed_dim);
 
   /// tokens (B, T, C), which are only read, to the outputs in `out`, cells row by row. The bits of a cell
   /// depend only on its tokens. Uses activations.cells and .cell_steps.
@@ -80,7 +88,11 @@ class Merger {
 
  private:
   struct Part;
+  struct Map;
+  std::size_t embed_dim(TensorView<const float> tokens) const;
   void gather(const Part& part, TensorView<float> cells, const Pass& pass) const;
+  void run_steps(Part part, std::size_t first, std::size_t last, const Map& in, const Map& out,
+                 const MergerOutputs& outputs, const Pass& pass) const;
   void write_cell(const Part& part, std::size_t cell, float* out, float* token) const;
 
   MergerConfig config_;

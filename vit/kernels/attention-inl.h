@@ -9,6 +9,7 @@
 // attention-operands-inl.h and attention-int8-inl.h; softmax remains float32.
 #pragma once
 
+#include "vit/kernels/attention-bias-inl.h"
 #include "vit/kernels/attention-int8-inl.h"
 #include "vit/kernels/attention-operands-inl.h"
 #include "vit/kernels/kernels.h"
@@ -53,7 +54,8 @@ HWY_INLINE AttentionScratch scratch_of(const AttentionArgs& args, size_t first) 
           .scores = args.scratch,
           .query_steps = query_steps,
           .maxima = query_steps + kPanel,
-          .weight_sums = query_steps + 2 * kPanel};
+          .weight_sums = query_steps + 2 * kPanel,
+          .terms = terms_of(args, first)};
 }
 
 template <class Operands>
@@ -66,6 +68,7 @@ void attention_pack(const KeyValueArgs& args) noexcept {
 template <class Operands>
 HWY_INLINE void pack_queries(const AttentionArgs& args, size_t first, size_t count,
                              const AttentionScratch& scratch) {
+  if (args.bias.axes != nullptr) pack_terms(args, first, count, scratch.terms);
   float* const rotated = scratch.sums;  // (count, d), in memory not used yet
   for (size_t i = 0; i < count; ++i) {
     rotate_token(args.queries + (first + i) * args.query_stride, args.first_query + first + i, args.head_dim,
@@ -155,6 +158,7 @@ HWY_INLINE void meet_keys(const AttentionArgs& args, size_t first, size_t count,
   if (key >= end) return;
   AttentionBlock block = Operands::block(args, scratch, key, end, count);
   Operands::score(block);
+  add_bias(block, first, count);
   if (args.causal) hide_later_keys(block, first, count);
   if (args.hidden.flags != nullptr) hide_keys(block, first, count);
   Operands::prepare_weights(block);
@@ -213,6 +217,7 @@ void attention_probabilities(const AttentionArgs& args) noexcept {
     for (size_t key = 0; key < args.num_tokens; key += kBlockKeys) {
       const AttentionBlock block = Operands::block(args, scratch, key, args.num_tokens, count);
       Operands::score(block);
+      add_bias(block, first, count);
       if (args.hidden.flags != nullptr) hide_keys(block, first, count);
       transpose(scratch.scores, kPanel, block.keys, count, args.out + first * args.out_stride + key,
                 args.out_stride);

@@ -69,7 +69,7 @@ struct Int16Keys {
     for (size_t t = args.first_token; t < args.last_token; t += kLanes) {
       const size_t count = HWY_MIN(kLanes, args.last_token - t);
       for (size_t i = 0; i < count; ++i) {
-        rotate_token(args.keys + (t + i) * args.key_stride, t + i, args.head_dim, args.rotation,
+        rotate_token(args.key_row(t + i), t + i, args.head_dim, args.rotation,
                      args.scratch + i * args.head_dim);
       }
       quantize_rows(args.scratch, count, args.head_dim, scaling, keys + t * lanes_of(args.head_dim));
@@ -197,7 +197,7 @@ struct QuantizedValues {
     Scaling scaling = {};
     for (size_t t = args.first_token; t < args.last_token; t += kLanes) {
       const size_t count = HWY_MIN(kLanes, args.last_token - t);
-      const float* const values = args.values + t * args.value_stride;
+      const float* const values = args.value_row(t);
       for (size_t i = 0; i < count; ++i)
         scan_range(values + i * args.value_stride, args.head_dim, scaling, i);
       choose_powers(scaling);

@@ -41,7 +41,7 @@ struct TileKeys {
     for (size_t t = args.first_token; t < args.last_token; t += 2) {
       const bool has_second = t + 1 < args.last_token;
       for (size_t i = 0; i < (has_second ? 2 : 1); ++i)
-        rotate_token(args.keys + (t + i) * args.key_stride, t + i, d, args.rotation, args.scratch + i * d);
+        rotate_token(args.key_row(t + i), t + i, d, args.rotation, args.scratch + i * d);
       float* const to = keys + t / 2 * quads * kOperandFloats;
       for (size_t quad = 0; quad < quads; ++quad) {
         const float* const row = args.scratch + quad * 4;
@@ -82,7 +82,7 @@ struct TileValues : PlainScores {
       for (size_t c = 0; c < args.head_dim; c += 4) {
         HWY_ALIGN float tokens[16], channels[16];
         for (size_t i = 0; i < 4; ++i) {
-          const float* const from = args.values + (t + i) * args.value_stride + c;
+          const float* const from = args.value_row(t + i) + c;
           hn::Store(t + i < args.last_token ? load_up_to(from, args.head_dim - c) : hn::Zero(D()), D(),
                     tokens + 4 * i);
         }

@@ -30,6 +30,7 @@ struct AttentionScratch {
   float* query_steps;  // (kPanel), of integers
   float* maxima;       // (kPanel), of the scores so far
   float* weight_sums;  // (kPanel), of the weights so far
+  float* terms;        // (U + V, kPanel), bias of the keys of each row and column of a grid, or null
 };
 
 /// Keys [key, key + keys) and the panel of queries that attends to them.
@@ -153,11 +154,11 @@ struct LaneValues : PlainScores {
 
 struct FloatParts {
   static HWY_INLINE void pack_key(const KeyValueArgs& args, size_t t, float* key) {
-    rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation, key);
+    rotate_token(args.key_row(t), t, args.head_dim, args.rotation, key);
   }
   /// Rows [t, t + kColumns) of values as one line.
   static HWY_INLINE void pack_values(const KeyValueArgs& args, size_t t, float* line) {
-    copy_row(args.values + t * args.value_stride, args.head_dim, line);
+    copy_row(args.value_row(t), args.head_dim, line);
   }
   /// A query as a row of lanes, which may start at the query's address: here it is the query.
   static HWY_INLINE void pack_query(const float*, size_t, float*) {}
@@ -183,12 +184,12 @@ using FloatOperands = Operands<FloatKeys, FloatValues>;
 /// Pairs of bfloat16: two channels of a key or query, two keys of a value or weight.
 struct PairParts {
   static HWY_INLINE void pack_key(const KeyValueArgs& args, size_t t, float* key) {
-    rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation, args.scratch);
+    rotate_token(args.key_row(t), t, args.head_dim, args.rotation, args.scratch);
     bf16::round_row(args.scratch, args.head_dim, key);
   }
   static HWY_INLINE void pack_values(const KeyValueArgs& args, size_t t, float* line) {
     const D d;
-    const float* const first = args.values + t * args.value_stride;
+    const float* const first = args.value_row(t);
     const float* const second = t + 1 < args.num_tokens ? first + args.value_stride : nullptr;
     size_t c = 0;
     for (; c + kLanes <= args.head_dim; c += kLanes) {

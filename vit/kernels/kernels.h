@@ -128,17 +128,21 @@ struct Rotation {
 
 /// Keys and values of one head of one image, of which the tokens [first_token, last_token) are packed.
 struct KeyValueArgs {
-  const float* keys = nullptr;  // (T, d)
+  const float* keys = nullptr;  // (T, d), or its rows from first_row on
   std::size_t key_stride = 0;
-  const float* values = nullptr;  // (T, d)
+  const float* values = nullptr;  // alike
   std::size_t value_stride = 0;
   std::size_t num_tokens = 0;   // T
   std::size_t first_token = 0;  // a multiple of 4
   std::size_t last_token = 0;   // a multiple of 4, or T
+  std::size_t first_row = 0;    // token of the first row of keys and values
   std::size_t head_dim = 0;
   Rotation rotation{};       // of the keys
   float* packed = nullptr;   // packed_floats(T, d) floats, 64-byte aligned
   float* scratch = nullptr;  // scratch_floats(d) floats of this thread, 64-byte aligned
+
+  const float* key_row(std::size_t token) const { return keys + (token - first_row) * key_stride; }
+  const float* value_row(std::size_t token) const { return values + (token - first_row) * value_stride; }
 };
 
 /// Queries processed per block of keys and values (126 KB for heads 64 wide) while it is in the L2 cache:
@@ -153,7 +157,34 @@ struct HiddenKeys {
   std::size_t keys = 0;                 // the last of the sequence
 };
 
-/// Queries of one head of one image against packed keys and values: out = softmax(scale q k^T) v.
+/// A term of the scores that depends on the positions of query and key: score = scale q . k + bias. It is a
+/// number of a table, or comes from two small tables of vectors, one for each axis of a grid of U rows and V
+/// columns. Null pointers: no such term.
+struct ScoreBias {
+  /// bias = table[query_places[i] - key_places[j]]
+  const float* table = nullptr;
+  const std::int32_t* query_places = nullptr;  // (T)
+  const std::int32_t* key_places = nullptr;    // (T)
+  /// bias = q_i . (vector of the distance in rows + vector of the distance in columns), where q is neither
+  /// rotated nor scaled: (d, axes_stride), transposed. Column e is for a query e - (U - 1) rows above the
+  /// key, 2 U - 1 of them, then the same of V; readable kAxesPadding floats beyond the end.
+  const float* axes = nullptr;
+  std::size_t axes_stride = 0;
+  std::size_t num_rows = 0;                // U
+  std::size_t num_columns = 0;             // V
+  const std::uint16_t* rows = nullptr;     // (T): row of each token, less than U
+  const std::uint16_t* columns = nullptr;  // (T): column of each token, less than V
+  float* terms = nullptr;                  // axis_terms(U, V) floats of this thread, 64-byte aligned
+};
+constexpr std::size_t kAxesPadding = 64;
+
+/// Queries whose terms of both axes are kept at a time, and those of a panel on their way.
+constexpr std::size_t axis_terms(std::size_t num_rows, std::size_t num_columns) {
+  constexpr std::size_t kMostPanel = 64;
+  return (kQueriesAtOnce + kMostPanel) * (num_rows + num_columns);
+}
+
+/// Queries of one head of one image against packed keys and values: out = softmax(scale q k^T + bias) v.
 struct AttentionArgs {
   const float* queries = nullptr;  // (num_queries, d): tokens first_query, first_query + 1, ...
   std::size_t query_stride = 0;
@@ -166,6 +197,7 @@ struct AttentionArgs {
   std::size_t num_tokens = 0;     // T > 0
   std::size_t head_dim = 0;
   bool causal = false;   // the query of token i attends only to the keys 0 .. i, as if T were i + 1
+  ScoreBias bias{};      // of these queries and all keys
   HiddenKeys hidden{};   // keys whose weights are 0 for some queries; each query reads one key at least
   float* out = nullptr;  // (num_queries, d); for `probabilities` (num_queries, T)
   std::size_t out_stride = 0;

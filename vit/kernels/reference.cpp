@@ -183,17 +183,37 @@ std::size_t attention_scratch_floats(std::size_t head_dim) noexcept {
 void attention_pack(const KeyValueArgs& args) noexcept {
   float* const values = args.packed + args.num_tokens * args.head_dim;
   for (std::size_t t = args.first_token; t < args.last_token; ++t) {
-    rotate_token(args.keys + t * args.key_stride, t, args.head_dim, args.rotation,
-                 args.packed + t * args.head_dim);
-    std::copy_n(args.values + t * args.value_stride, args.head_dim, values + t * args.head_dim);
+    rotate_token(args.key_row(t), t, args.head_dim, args.rotation, args.packed + t * args.head_dim);
+    std::copy_n(args.value_row(t), args.head_dim, values + t * args.head_dim);
   }
 }
 
-double score_of(const AttentionArgs& args, const float* query, std::size_t token) {
+/// query (d) times column `entry` of a table for each axis.
+double axis_product(const AttentionArgs& args, const float* query, std::size_t entry) {
+  double sum = 0.0;
+  for (std::size_t c = 0; c < args.head_dim; ++c)
+    sum += static_cast<double>(query[c]) * args.bias.axes[c * args.bias.axes_stride + entry];
+  return sum;
+}
+
+/// The bias of query `r` and a token.
+double bias_of(const AttentionArgs& args, std::size_t r, std::size_t token) {
+  const ScoreBias& bias = args.bias;
+  const std::size_t query = args.first_query + r;
+  double sum = 0.0;
+  if (bias.table != nullptr) sum += bias.table[bias.query_places[query] - bias.key_places[token]];
+  if (bias.axes == nullptr) return sum;
+  const float* const row = args.queries + r * args.query_stride;
+  const std::size_t of_rows = bias.num_rows - 1 + bias.rows[token] - bias.rows[query];
+  const std::size_t of_columns = bias.num_columns - 1 + bias.columns[token] - bias.columns[query];
+  return sum + axis_product(args, row, of_rows) + axis_product(args, row, 2 * bias.num_rows - 1 + of_columns);
+}
+
+double score_of(const AttentionArgs& args, std::size_t r, const float* query, std::size_t token) {
   const float* const key = args.packed + token * args.head_dim;
   double sum = 0.0;
   for (std::size_t c = 0; c < args.head_dim; ++c) sum += static_cast<double>(query[c]) * key[c];
-  return sum * args.scale;
+  return sum * args.scale + bias_of(args, r, token);
 }
 
 /// Calls visit(token, weight) with the softmax weights of query `r`, rotated; tokens it does not
@@ -206,7 +226,7 @@ void for_each_weight(const AttentionArgs& args, std::size_t r, const float* quer
   const auto score = [&](std::size_t t) {
     const bool is_hidden = hidden.flags != nullptr && token < hidden.queries && t >= first_key &&
                            hidden.flags[token * hidden.keys + t - first_key] != 0;
-    return is_hidden ? -std::numeric_limits<double>::infinity() : score_of(args, query, t);
+    return is_hidden ? -std::numeric_limits<double>::infinity() : score_of(args, r, query, t);
   };
   double largest = -std::numeric_limits<double>::infinity();
   for (std::size_t t = 0; t < end; ++t) largest = std::max(largest, score(t));

@@ -47,7 +47,9 @@ void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
                           const kernels::Arithmetic& arithmetic) {
   const std::size_t rows = rows_of(s);
   const std::size_t qkv_dim = std::max(3 * s.attention_dim, s.num_pool_heads != 0 ? 2 * s.embed_dim : 0);
-  const HeadFloats block = head_floats(s.attention_dim, s.num_heads, s.num_tokens, arithmetic.attention);
+  HeadFloats block =
+      head_floats(s.attention_dim, s.num_heads, std::max(s.num_tokens, s.window_keys), arithmetic.attention);
+  block.scratch += kernels::axis_terms(s.bias_axes, 0);
   const HeadFloats pool = head_floats(s.embed_dim, s.num_pool_heads, s.num_tokens, arithmetic.attention);
   const std::size_t widest = std::max({s.embed_dim, s.attention_dim, s.hidden_dim});
   const std::size_t row_bytes =
@@ -67,6 +69,8 @@ void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
             [&] {
               qkv = take_rows(arena, rows, qkv_dim);
               heads = take_rows(arena, rows, s.attention_dim);
+              for (TensorView<float>* pairs : {&query_pairs, &head_pairs})
+                *pairs = take_rows(arena, s.is_differential ? rows : 0, 2 * s.attention_dim);
             },
             [&] {
               hidden = take_rows(arena, rows, s.hidden_dim);
@@ -76,11 +80,17 @@ void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
       [&] {
         for (TensorView<float>* step : {&cells, &cell_steps})
           *step = take_rows(arena, s.num_cells, s.cell_dim);
+        for (TensorView<float>* rows : {&map, &next_map}) *rows = take_rows(arena, s.map_rows, s.map_dim);
+        merged = arena.take<float>({s.merged_dim != 0 ? s.map_rows : 0, s.merged_dim});
         if (s.clips) cell_gates = take_rows(arena, s.num_cells, s.cell_dim);
       });
   packed_heads = arena.take<float>({packed_images_, std::max(block.packed, pool.packed)});
   thread_scratch = arena.take<float>(
       {static_cast<std::size_t>(resolve_threads(s.threads)), std::max(block.scratch, pool.scratch)});
+  if (s.window_keys != 0) {
+    padded_heads = arena.take<float>({static_cast<std::size_t>(resolve_threads(s.threads)),
+                                      2 * kAttentionTaskTokens * (s.attention_dim / s.num_heads)});
+  }
   const std::size_t cell_bytes = checked_mul(s.num_cells, arithmetic.linear->row_bytes(s.cell_dim), kWhere);
   const std::size_t cell_rows = row_bytes != 0 ? ceil_div(cell_bytes, row_bytes) : 0;
   converted = arena.take<std::byte>({std::max(rows, cell_rows), row_bytes});

@@ -9,6 +9,9 @@
 
 namespace vit::internal {
 
+/// Tokens of a task of attention: whole tiles of queries for any vector width.
+inline constexpr std::size_t kAttentionTaskTokens = 32;
+
 struct ActivationShape {
   std::size_t num_images = 1;      // B
   std::size_t num_patches = 0;     // N
@@ -19,13 +22,19 @@ struct ActivationShape {
   std::size_t embed_dim = 0;       // C
   std::size_t attention_dim = 0;   // A, all heads concatenated
   std::size_t num_heads = 1;       // that divide A
+  std::size_t window_keys = 0;     // of a window that is completed; 0 = none is
+  std::size_t bias_axes = 0;       // rows and columns of relative positions, the most of a block
   std::size_t num_pool_heads = 0;  // that divide C in attention pooling, 0 = none
   std::size_t pooled_dim = 0;      // of the pooled vector; 0 = C
   std::size_t hidden_dim = 0;      // F, inner width of the MLP; of one branch if gated
+  bool is_differential = false;    // heads attend twice
   bool clips = false;              // layers of blocks, and of mergers, clip
   bool is_parallel = false;        // both branches of a block read what came in
   std::size_t num_cells = 0;       // of a merger, at a time; 0 = none
   std::size_t cell_dim = 0;        // widest vector of a cell in a merger
+  std::size_t map_rows = 0;        // cells of all images, if a merger has convolutions
+  std::size_t map_dim = 0;         // channels of what they read
+  std::size_t merged_dim = 0;      // channels of visual tokens that are pooled; 0 = they are not
   int threads = 0;                 // 0 = all
 
   bool operator==(const ActivationShape&) const = default;
@@ -55,6 +64,8 @@ class Activations {
   TensorView<float> normed;       // (B * T, C), output of a LayerNorm, input of attention and MLP
   TensorView<float> qkv;          // (B * T, 3A)
   TensorView<float> heads;        // (B * T, A), concatenated heads
+  TensorView<float> query_pairs;  // (B * T, 2A) of heads that attend twice
+  TensorView<float> head_pairs;   // (B * T, 2A) alike
   TensorView<float> hidden;       // (B * T, F)
   TensorView<float> gates;        // (B * T, F) of layers that clip
   TensorView<float> block_input;  // (B * T, C) of blocks whose branches are parallel
@@ -64,9 +75,13 @@ class Activations {
   TensorView<float> cell_steps;  // (num_cells, cell_dim)
   TensorView<float> cell_gates;  // (num_cells, cell_dim) of layers that clip
 
+  TensorView<float> map, next_map;  // (map_rows, map_dim), vectors of all cells between convolutions
+  TensorView<float> merged;         // (num_cells of all images, merged_dim), visual tokens that are pooled
+
   // inside a kernel
   TensorView<float> packed_heads;    // (packed_images * H, floats), packed keys and values
   TensorView<float> thread_scratch;  // (threads, floats)
+  TensorView<float> padded_heads;    // (threads, floats), keys and values of a window that is completed
   TensorView<std::byte> converted;   // (B * T, bytes), the rows of a product in the format of its kernels
 
   /// The block for other uses until the next reserve(), which lays the views out anew.

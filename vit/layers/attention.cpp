@@ -1,5 +1,7 @@
 #include "vit/layers/attention.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -34,6 +36,19 @@ Attention::Attention(Linear qkv, HeadNorms head_norms, std::optional<LayerNorm> 
             kWhere, "qkv ", qkv_.describe(), " and proj ", proj_.describe(), " do not match");
   VIT_CHECK(!norm_ || norm_->num_features() == attention_dim(), kWhere, "inner norm over ",
             norm_ ? norm_->num_features() : 0, " of ", attention_dim(), " channels");
+  padding_ = Tensor<float>(Shape{qkv_.out_features()});
+  std::fill_n(padding_.data(), padding_.num_elements(), 0.0f);
+  std::ranges::copy(qkv_.bias(), padding_.data());
+  Activations none;
+  normalize_heads(TensorView<float>(padding_.data(), Shape{1, padding_.num_elements()}),
+                  {.activations = none, .threads = 1});
+}
+
+AttentionInput Attention::completed(const AttentionInput& input) const {
+  AttentionInput out = input;
+  out.padding.key = padding_.data() + attention_dim();
+  out.padding.value = out.padding.key + key_dim();
+  return out;
 }
 
 void Attention::multiply_qkv(const LinearInput& normed, const AttentionInput& input, TensorView<float> qkv,
@@ -62,15 +77,15 @@ void Attention::normalize_heads(TensorView<float> qkv, const Pass& pass) const {
   const std::optional<LayerNorm>* const norms[] = {&head_norms_.queries, &head_norms_.keys,
                                                    &head_norms_.values};
   constexpr std::size_t kRowsPerTask = 16;
-  const std::size_t head_dim = attention_dim() / num_heads_;
   const std::size_t firsts[] = {0, attention_dim(), attention_dim() + key_dim()};
-  const std::size_t counts[] = {num_heads_, key_dim() / head_dim, key_dim() / head_dim};
+  const std::size_t widths[] = {attention_dim(), key_dim(), key_dim()};
   parallel_for_parts(qkv.num_rows(), kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
     for (std::size_t row = first; row < first + count; ++row) {
       for (std::size_t part = 0; part < 3; ++part) {
         if (!*norms[part]) continue;
-        const TensorView<float> heads(qkv.row(row) + firsts[part], Shape{counts[part], head_dim});
-        (*norms[part])->forward_rows(heads, heads, 0, counts[part]);
+        const std::size_t head_dim = (*norms[part])->num_features(), num_heads = widths[part] / head_dim;
+        const TensorView<float> heads(qkv.row(row) + firsts[part], Shape{num_heads, head_dim});
+        (*norms[part])->forward_rows(heads, heads, 0, num_heads);
       }
     }
   });
@@ -104,12 +119,56 @@ AttentionRows Attention::compute_qkv(const NormedRows& x, const AttentionInput& 
           .values = view_columns(qkv, width + key_dim(), key_dim())};
 }
 
+void Attention::set_differential(Differential differential) {
+  const std::size_t head_dim = attention_dim() / num_heads_;
+  VIT_CHECK(head_dim % 2 == 0 && key_dim() == attention_dim() && differential.norm.num_features() == head_dim,
+            kWhere, "differential attention with heads of ", head_dim, " channels");
+  differential_ = std::move(differential);
+}
+
+/// Two heads of queries share one of keys and values: | q1 0 | and | 0 q2 | read | k1 k2 |, so that each
+/// product is that of one half.
+void Attention::attend_twice(const AttentionRows& rows, const AttentionInput& input, TensorView<float> heads,
+                             const Pass& pass) const {
+  const std::size_t width = attention_dim(), head_dim = width / num_heads_, half = head_dim / 2;
+  const std::size_t num_rows = rows.queries.num_rows();
+  const TensorView<float> queries = Activations::view_rows(pass.activations.query_pairs, num_rows, 2 * width);
+  const TensorView<float> pairs =
+      Activations::view_rows(pass.activations.head_pairs, heads.num_rows(), 2 * width);
+  constexpr std::size_t kRowsPerTask = 16;
+  parallel_for_parts(num_rows, kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+    for (std::size_t row = first; row < first + count; ++row) {
+      std::fill_n(queries.row(row), 2 * width, 0.0f);
+      for (std::size_t i = 0; i < 2 * num_heads_; ++i)
+        std::copy_n(rows.queries.row(row) + i * half, half, queries.row(row) + i * head_dim + i % 2 * half);
+    }
+  });
+  AttentionRows twice = rows;
+  twice.queries = queries;
+  AttentionInput both = input;
+  both.logit_factor *= std::sqrt(2.0);  // heads are half as wide
+  attend(twice, both, 2 * num_heads_, pairs, *kernels_, pass);
+  parallel_for_parts(heads.num_rows(), kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+    for (std::size_t row = first; row < first + count; ++row) {
+      float* const out = heads.row(row);
+      for (std::size_t head = 0; head < num_heads_; ++head) {
+        const float* const a = pairs.row(row) + 2 * head * head_dim;
+        for (std::size_t c = 0; c < head_dim; ++c)
+          out[head * head_dim + c] = a[c] - differential_->lambda * a[head_dim + c];
+      }
+      const TensorView<float> of_row(out, Shape{num_heads_, head_dim});
+      differential_->norm.forward_rows(of_row, of_row, 0, num_heads_);
+      for (std::size_t c = 0; c < width; ++c) out[c] *= differential_->factor;
+    }
+  });
+}
+
 void Attention::sum_probabilities(const NormedRows& x, const AttentionInput& input,
                                   std::span<const double> weights, std::span<double> sums,
                                   const Pass& pass) const {
   const AttentionRows rows = compute_qkv(x, input, pass);
   Tensor<double> of_heads(Shape{num_heads_, sums.size()});
-  internal::sum_probabilities(rows, input, weights, of_heads.view(), *kernels_, pass);
+  internal::sum_probabilities(rows, completed(input), weights, of_heads.view(), *kernels_, pass);
   for (std::size_t key = 0; key < sums.size(); ++key) {
     double sum = 0;
     for (std::size_t head = 0; head < num_heads_; ++head) sum += of_heads.view().row(head)[key];
@@ -124,7 +183,11 @@ void Attention::forward(const NormedRows& x, const AttentionInput& input, const 
       Activations::view_rows(pass.activations.heads, input.queries.rows(), attention_dim());
   {
     const StageTimer timer(pass.times, Stage::attention);
-    attend(rows, input, num_heads_, heads, *kernels_, pass);
+    if (differential_) {
+      attend_twice(rows, input, heads, pass);
+    } else {
+      attend(rows, completed(input), num_heads_, heads, *kernels_, pass);
+    }
   }
   const StageTimer timer(pass.times, Stage::proj);
   proj_.add(norm_, heads, out, pass);

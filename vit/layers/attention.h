@@ -19,6 +19,14 @@ struct HeadNorms {
   std::optional<LayerNorm> queries{}, keys{}, values{};  // (d)
 };
 
+/// What differential attention does with the outputs a and b of the two halves of a head:
+/// factor * norm(a - lambda b).
+struct Differential {
+  float lambda = 0.0f;
+  float factor = 1.0f;
+  LayerNorm norm;  // (d)
+};
+
 class Attention {
  public:
   /// qkv (A + 2G, C), rows ordered q, k, v; norm over the concatenated heads (A), if any; proj (C, A). Throws
@@ -29,6 +37,10 @@ class Attention {
   /// From now on q, k and v are computed by three layers that clip, (A, C), (G, C) and (G, C), instead of
   /// qkv.
   void set_clipped(std::vector<Linear> layers) { clipped_ = std::move(layers); }
+
+  /// From now on each head attends twice, with half of its channels of q and k: the first half and the second
+  /// read the same values. Norms of q and k are then those of a half.
+  void set_differential(Differential differential);
 
   /// out.add_to += out.scale * proj(attend(qkv(norm(x)))). x (B * T, C), one row per token; add_to (B *
   /// R, C), the rows of the queries only, which may be x. Uses activations.normed, .qkv and .heads.
@@ -49,6 +61,10 @@ class Attention {
   /// Keys and values of all rows, queries of the query rows, in activations.qkv.
   AttentionRows compute_qkv(const NormedRows& x, const AttentionInput& input, const Pass& pass) const;
   void normalize_heads(TensorView<float> qkv, const Pass& pass) const;
+  /// `input`, with the keys and values that complete windows.
+  void attend_twice(const AttentionRows& rows, const AttentionInput& input, TensorView<float> heads,
+                    const Pass& pass) const;
+  AttentionInput completed(const AttentionInput& input) const;
   void multiply_qkv(const LinearInput& normed, const AttentionInput& input, TensorView<float> qkv,
                     const Pass& pass) const;
 
@@ -59,6 +75,8 @@ class Attention {
   Linear proj_;
   std::size_t num_heads_;
   const kernels::AttentionKernels* kernels_;
+  std::optional<Differential> differential_;
+  Tensor<float> padding_;  // (A + 2 G): q, k and v of a token of zeros
 };
 
 }  // namespace vit::internal

@@ -13,8 +13,6 @@ namespace {
 
 constexpr Where kAttend{"attend", ErrorKind::mismatch};
 
-// Whole tiles of queries for any vector width.
-constexpr std::size_t kTokensPerTask = 32;
 // Keys and values that mostly stay in the last-level cache on a shared machine.
 constexpr std::size_t kCachedBytes = std::size_t{8} << 20;
 
@@ -48,6 +46,7 @@ class AttentionPass {
                                          input.mask.queries + input.mask.keys <= input.sequences.longest()),
         kAttend, "a mask of ", input.mask.queries, " queries and ", input.mask.keys, " keys for ",
         input.sequences.longest(), " tokens");
+    check_padding();
     check_activations();
     for (const AttentionTap& tap : input.taps) check_tap(tap);
   }
@@ -66,7 +65,7 @@ class AttentionPass {
   void sum_probabilities(std::span<const double> weights, TensorView<double> sums) const {
     // a tile of rows for each thread
     Tensor<float> tiles(Shape{static_cast<std::size_t>(resolve_threads(pass_.threads)),
-                              kTokensPerTask * input_.sequences.longest()});
+                              kAttentionTaskTokens * longest_keys()});
     for (Group group = group_from(0); group.count != 0; group = group_from(group.first + group.count)) {
       pack(group);
       parallel_for(group.count * num_heads_, pass_.threads, [&](std::size_t task, int thread) {
@@ -103,7 +102,7 @@ class AttentionPass {
     Group group{.first = first};
     for (std::size_t i = first; i < sequences.size(); ++i) {
       Group more{.first = first, .count = group.count + 1, .longest = group.longest};
-      more.longest = std::max(group.longest, sequences.length(i));
+      more.longest = std::max(group.longest, num_keys(i));
       more.packed_floats = more.longest == group.longest ? group.packed_floats : packed_floats(more.longest);
       const bool has_room =
           more.count * num_key_heads_ * more.packed_floats <= memory.packed_heads.num_elements();
@@ -117,19 +116,19 @@ class AttentionPass {
 
   void sum_head(const Group& group, std::size_t sequence, std::size_t head, const double* weights,
                 float* tile, double* sums, std::size_t thread) const {
-    const std::size_t tokens = input_.sequences.length(sequence);
+    const std::size_t tokens = input_.sequences.length(sequence), keys = num_keys(sequence);
     std::fill_n(sums, tokens, 0.0);
-    for (std::size_t first = 0; first < tokens; first += kTokensPerTask) {
-      const std::size_t count = std::min(kTokensPerTask, tokens - first);
+    for (std::size_t first = 0; first < tokens; first += kAttentionTaskTokens) {
+      const std::size_t count = std::min(kAttentionTaskTokens, tokens - first);
       if (std::all_of(weights + first, weights + first + count, [](double w) { return w == 0; })) continue;
       kernels::AttentionArgs args = query_args(group, sequence, head, first, count, thread);
       args.out = tile;
-      args.out_stride = tokens;
+      args.out_stride = keys;
       kernels_.probabilities(args);
       for (std::size_t query = 0; query < count; ++query) {
         const double weight = weights[first + query];
         for (std::size_t key = 0; key < tokens; ++key)
-          sums[key] += weight * static_cast<double>(tile[query * tokens + key]);
+          sums[key] += weight * static_cast<double>(tile[query * keys + key]);
       }
     }
   }
@@ -168,13 +167,64 @@ class AttentionPass {
 
   void check_activations() const {
     const Activations& memory = pass_.activations;
-    const std::size_t packed =
-        checked_mul(num_key_heads_, packed_floats(input_.sequences.longest()), kAttend);
+    const std::size_t packed = checked_mul(num_key_heads_, packed_floats(longest_keys()), kAttend);
     VIT_CHECK(
         packed <= memory.packed_heads.num_elements() &&
             static_cast<std::size_t>(resolve_threads(pass_.threads)) <= memory.thread_scratch.num_rows() &&
-            kernels_.scratch_floats(head_dim_) <= memory.thread_scratch.num_columns(),
+            terms_at() + num_terms() <= memory.thread_scratch.num_columns(),
         kAttend, "the activations were reserved for fewer tokens, heads or threads");
+  }
+
+  void check_padding() const {
+    const KeyPadding& padding = input_.padding;
+    VIT_CHECK(
+        padding.keys == 0 || (padding.keys >= input_.sequences.longest() && input_.rope.cos == nullptr &&
+                              input_.mask.hidden == nullptr && !input_.causal),
+        kAttend, padding.keys, " keys of completed sequences for ", input_.sequences.longest(),
+        " tokens, which are neither rotated nor masked");
+    VIT_CHECK(padding.keys == 0 || input_.taps.empty(), kAttend,
+              "probabilities of tokens next to keys that are not tokens");
+    const bool has_bias = input_.relative.table != nullptr || input_.relative.axes != nullptr;
+    VIT_CHECK(!has_bias || (input_.image_tokens != 0 && input_.sequences.rows() % input_.image_tokens == 0 &&
+                            (padding.keys != 0 || input_.sequences.longest() == input_.image_tokens)),
+              kAttend, "relative positions of ", input_.image_tokens, " tokens for sequences of ",
+              input_.sequences.longest());
+  }
+
+  /// Keys of a sequence, those that complete it included.
+  std::size_t num_keys(std::size_t sequence) const {
+    return input_.padding.keys != 0 ? input_.padding.keys : input_.sequences.length(sequence);
+  }
+  std::size_t longest_keys() const {
+    return input_.padding.keys != 0 ? input_.padding.keys : input_.sequences.longest();
+  }
+
+  /// Terms of relative positions in the scratch of a thread: where they begin, and how many they are.
+  std::size_t terms_at() const { return round_up(kernels_.scratch_floats(head_dim_), 16); }
+  std::size_t num_terms() const {
+    if (input_.relative.axes == nullptr) return 0;
+    return kernels::axis_terms(input_.relative.grid.rows, input_.relative.grid.columns);
+  }
+
+  kernels::ScoreBias bias_of(std::size_t sequence, std::size_t head, std::size_t thread) const {
+    static_assert(position::kAxesPadding == kernels::kAxesPadding);
+    const position::RelativeTerms& terms = input_.relative;
+    if (terms.table != nullptr) {
+      return {.table = terms.table + head * terms.head_stride,
+              .query_places = terms.query_places,
+              .key_places = terms.key_places};
+    }
+    if (terms.axes == nullptr) return {};
+    const std::size_t images = input_.sequences.rows() / input_.image_tokens;
+    const std::size_t windows = input_.sequences.size() / images;  // of an image
+    const std::size_t first = sequence % windows * input_.padding.keys;
+    return {.axes = terms.axes,
+            .axes_stride = terms.axes_stride,
+            .num_rows = terms.grid.rows,
+            .num_columns = terms.grid.columns,
+            .rows = terms.rows + first,
+            .columns = terms.columns + first,
+            .terms = pass_.activations.thread_scratch.row(thread) + terms_at()};
   }
 
   void check_tap(const AttentionTap& tap) const {
@@ -238,20 +288,22 @@ class AttentionPass {
     const std::size_t most = in_cache ? kQueriesFromCache : kernels::kQueriesAtOnce;
     const std::size_t tasks = kTasksPerThread * static_cast<std::size_t>(resolve_threads(pass_.threads));
     const std::size_t share = group.count * num_heads_ * most_queries / tasks;
-    return std::clamp(share / kTokensPerTask * kTokensPerTask, kTokensPerTask, most);
+    return std::clamp(share / kAttentionTaskTokens * kAttentionTaskTokens, kAttentionTaskTokens, most);
   }
 
   void pack(const Group& group) const {
     for_each_part(
-        group, num_key_heads_, group.longest, kTokensPerTask,
-        [&](std::size_t sequence) { return input_.sequences.length(sequence); },
+        group, num_key_heads_, group.longest, kAttentionTaskTokens,
+        [&](std::size_t sequence) { return num_keys(sequence); },
         [&](std::size_t sequence, std::size_t head, std::size_t first, std::size_t last, std::size_t thread) {
           const std::size_t row = input_.sequences.first_row(sequence);
+          if (last > input_.sequences.length(sequence))
+            return pack_padded(group, sequence, head, first, last, thread);
           kernels_.pack({.keys = rows_.keys.row(row) + head * head_dim_,
                          .key_stride = rows_.keys.row_stride(),
                          .values = rows_.values.row(row) + head * head_dim_,
                          .value_stride = rows_.values.row_stride(),
-                         .num_tokens = input_.sequences.length(sequence),
+                         .num_tokens = num_keys(sequence),
                          .first_token = first,
                          .last_token = last,
                          .head_dim = head_dim_,
@@ -259,6 +311,33 @@ class AttentionPass {
                          .packed = packed_of(group, sequence, head),
                          .scratch = pass_.activations.thread_scratch.row(thread)});
         });
+  }
+
+  /// Of tokens that are not all there: keys and values of a head, copied together with those that complete
+  /// the sequence.
+  void pack_padded(const Group& group, std::size_t sequence, std::size_t head, std::size_t first,
+                   std::size_t last, std::size_t thread) const {
+    const std::size_t row = input_.sequences.first_row(sequence), tokens = input_.sequences.length(sequence);
+    const TensorView<float>& memory = pass_.activations.padded_heads;
+    float* const keys = memory.row(thread);
+    float* const values = keys + kAttentionTaskTokens * head_dim_;
+    for (std::size_t t = first; t < last; ++t) {
+      const float* const key = t < tokens ? rows_.keys.row(row + t) : input_.padding.key;
+      const float* const value = t < tokens ? rows_.values.row(row + t) : input_.padding.value;
+      std::copy_n(key + head * head_dim_, head_dim_, keys + (t - first) * head_dim_);
+      std::copy_n(value + head * head_dim_, head_dim_, values + (t - first) * head_dim_);
+    }
+    kernels_.pack({.keys = keys,
+                   .key_stride = head_dim_,
+                   .values = values,
+                   .value_stride = head_dim_,
+                   .num_tokens = num_keys(sequence),
+                   .first_token = first,
+                   .last_token = last,
+                   .first_row = first,
+                   .head_dim = head_dim_,
+                   .packed = packed_of(group, sequence, head),
+                   .scratch = pass_.activations.thread_scratch.row(thread)});
   }
 
   kernels::HiddenKeys hidden_of(std::size_t sequence) const {
@@ -281,9 +360,10 @@ class AttentionPass {
             .scale = static_cast<float>(input_.logit_factor / std::sqrt(static_cast<double>(head_dim_))),
             .rotation = rotation_of(sequence, head),
             .packed = packed_of(group, sequence, key_head_of(head)),
-            .num_tokens = input_.sequences.length(sequence),
+            .num_tokens = num_keys(sequence),
             .head_dim = head_dim_,
             .causal = input_.causal,
+            .bias = bias_of(sequence, head, thread),
             .hidden = hidden_of(sequence),
             .scratch = pass_.activations.thread_scratch.row(thread)};
   }

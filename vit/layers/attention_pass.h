@@ -10,6 +10,7 @@
 
 #include "vit/layers/pass.h"
 #include "vit/layers/sequences.h"
+#include "vit/position/relative_encoding.h"
 #include "vit/position/rope.h"
 
 namespace vit::internal {
@@ -30,6 +31,13 @@ struct KeyMask {
   std::size_t keys = 0;                  // the last of each sequence; one at least is left to each query
 };
 
+/// Sequences that are completed by equal keys and values, which no query has.
+struct KeyPadding {
+  std::size_t keys = 0;          // of each sequence, at least its tokens; 0 = none is completed
+  const float* key = nullptr;    // (G)
+  const float* value = nullptr;  // (G)
+};
+
 /// What one pass of attention works on: the queries of each sequence read all of its keys and values.
 struct AttentionInput {
   Sequences sequences;            // of B * T rows
@@ -41,6 +49,10 @@ struct AttentionInput {
   position::RopeFactors rope{};
   std::size_t num_prefix = 0;
   double logit_factor = 1.0;  // times 1 / sqrt(d)
+  /// Bias of the scores, for the tokens of an image, or of completed windows of it.
+  position::RelativeTerms relative{};
+  std::size_t image_tokens = 0;  // of relative
+  KeyPadding padding{};
   KeyMask mask{};
   std::span<const AttentionTap> taps{};
 
@@ -59,8 +71,8 @@ struct AttentionRows {
   TensorView<const float> values{};   // (B * T, G)
 };
 
-/// out (B * R, A) = the heads' softmax(q k^T / sqrt(d)) v, concatenated. Takes scratch from activations
-/// reserved for T tokens and these heads. Throws Error if shapes disagree.
+/// out (B * R, A) = the heads' softmax(q k^T / sqrt(d) + bias) v, concatenated. Takes scratch from
+/// activations reserved for T tokens and these heads. Throws Error if shapes disagree.
 void attend(const AttentionRows& rows, const AttentionInput& input, std::size_t num_heads,
             TensorView<float> out, const kernels::AttentionKernels& kernels, const Pass& pass);
 

@@ -132,8 +132,9 @@ LinearInput Linear::convert(TensorView<const float> in, const Pass& pass) const 
 }
 
 LinearInput Linear::convert(const NormedRows& in, TensorView<float> normed, const Pass& pass) const {
+  if (in.norm == nullptr) return convert(in.rows, pass);
   return convert_rows(normed, pass, [&](std::size_t first, std::size_t count) {
-    in.norm.forward_rows(in.rows, normed, first, count);
+    in.norm->forward_rows(in.rows, normed, first, count);
     if (clip_) clip_rows(normed, first, count, clip_->lowest_in, clip_->highest_in);
   });
 }
@@ -145,7 +146,7 @@ void Linear::add(const std::optional<LayerNorm>& norm, TensorView<float> in, con
       clip_rows(in, first, count, clip_->lowest_in, clip_->highest_in);
     });
   }
-  const LinearInput rows = norm ? convert({*norm, in}, in, pass) : convert(in, pass);
+  const LinearInput rows = norm ? convert(NormedRows{&*norm, in}, in, pass) : convert(in, pass);
   if (out.norm == nullptr)
     return multiply(rows, out.add_to, pass, {.scale = out.scale, .residual = out.add_to});
   const TensorView<float> branch =

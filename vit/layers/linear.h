@@ -32,10 +32,14 @@ struct Residual {
   const LayerNorm* norm = nullptr;  // (C), or null for none
 };
 
-/// norm(rows) as the input of a branch; each row is normalized when it is converted.
+/// norm(rows) as the input of a branch; each row is normalized when it is converted. Without a norm they are
+/// the rows.
 struct NormedRows {
-  const LayerNorm& norm;
-  TensorView<const float> rows{};  // (M, C)
+  NormedRows(const LayerNorm* norm_of_rows, TensorView<const float> in) : norm(norm_of_rows), rows(in) {}
+  NormedRows(const LayerNorm& norm_of_rows, TensorView<const float> in) : NormedRows(&norm_of_rows, in) {}
+
+  const LayerNorm* norm;
+  TensorView<const float> rows;  // (M, C)
 };
 
 /// Bounds of the inputs and outputs of a layer.
@@ -92,6 +96,8 @@ class Linear {
   void set_clip(const Clip& clip) { clip_ = clip; }
   bool clips() const noexcept { return clip_.has_value(); }
 
+  /// (N) or empty.
+  std::span<const float> bias() const noexcept { return bias_.flat(); }
   std::size_t in_features() const noexcept { return weight_.in_features(); }
   std::size_t out_features() const noexcept { return weight_.out_features(); }
   /// The shape of the weight for messages: "(3072, 768)".

@@ -92,10 +92,29 @@ Tensor<float> AddedRows::resampled(TensorView<const float> table, GridSize grid)
   return resample_table(table, num_prefix_rows_, config_.added_grid, grid, config_.resampling);
 }
 
+/// The tables of columns and of rows (2, longest, C) for another grid; rows beyond the shorter are zero.
+Tensor<float> AddedRows::resampled_axes(GridSize grid) const {
+  const std::size_t longest = std::max(grid.rows, grid.columns), length = table_.dim(1);
+  const std::size_t lengths[] = {config_.square_table ? longest : grid.columns,
+                                 config_.square_table ? longest : grid.rows};
+  Tensor<float> out(Shape{2, longest, table_.dim(2)});
+  std::fill_n(out.data(), out.num_elements(), 0.0f);
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const Tensor<float> rows =
+        resample_table(table_.view()[axis], 0, {1, length}, {1, lengths[axis]}, TableResampling::bilinear);
+    std::ranges::copy(rows.flat(), out.view()[axis].data());
+  }
+  return out;
+}
+
 RowsOfGrid AddedRows::rows_of(GridSize grid) const {
   RowsOfGrid out;
   if (config_.added == AddedTable::columns_and_rows) {
-    out.patches = add_axis_tables(table_, grid);
+    if (config_.resampling == TableResampling::bilinear) {
+      out.patches = add_axis_tables(resampled_axes(grid), grid);
+    } else {
+      out.patches = add_axis_tables(table_, grid);
+    }
     return out;
   }
   const std::size_t num_rows = checked_add(num_prefix_rows_, num_patches(grid), kRows);

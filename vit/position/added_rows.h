@@ -43,6 +43,7 @@ class AddedRows {
   void load_table(TensorView<const float> table, std::size_t embed_dim);
   void load_between(TensorView<const float> tables, const PositionShape& shape);
   Tensor<float> resampled(TensorView<const float> table, GridSize grid) const;
+  Tensor<float> resampled_axes(GridSize grid) const;
   RowsOfGrid rows_of(GridSize grid) const;
 
   PositionConfig config_;

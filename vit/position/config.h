@@ -21,7 +21,9 @@ enum class AddedTable {
   none,                // nothing is added
   patches,             // (N, C), patches only (rope-vit APE, DeiT-III, SigLIP)
   prefix_and_patches,  // (rows + N, C): rows for the first prefix tokens come first (ViT, EVA-02, CLIP)
-  columns_and_rows,    // (2, L, C): the sum of a row for the column of a patch and one for its row (Gemma 4)
+  /// (2, L, C): the sum of a row for the column of a patch and one for its row (Gemma 4); with bilinear
+  /// resampling both are resampled to the grid (NaFlexViT).
+  columns_and_rows,
 };
 
 /// How a learned table is resampled to another grid (PyTorch kernels of the reference libraries).
@@ -108,7 +110,38 @@ struct RopeScaling {
   bool operator==(const RopeScaling&) const = default;
 };
 
-/// Position encodings of a model: rows added to the tokens, rotations of queries and keys, or both.
+/// A term of the scores of attention that depends on the distance of query and key in rows and columns.
+enum class RelativeKind {
+  table,  // a number for each head and distance, stored (BEiT)
+  mlp,    // the same, computed from the logarithms of the distances (timm's relpos models)
+  axes,   // the product of the query with a vector of each distance, of both axes apart (ViTDet, SAM)
+};
+
+/// The blocks whose scores get a table.
+enum class RelativeScope {
+  blocks,  // each block has one of its own
+  shared,  // one for all blocks
+  both,    // their sum
+};
+
+/// How a table of distances is brought to another grid.
+enum class RelativeResampling {
+  bilinear,   // as an image of (2 rows - 1, 2 columns - 1); of axes linear, as a line
+  geometric,  // linear between distances that grow geometrically, so that small ones keep theirs (BEiT)
+};
+
+/// Relative positions: a bias of attention. Letters: H = heads, U, V = rows and columns of the trained grid.
+struct RelativeConfig {
+  RelativeKind kind = RelativeKind::table;      // where the term comes from
+  GridSize grid;                                // U, V: a table has (2 U - 1) (2 V - 1) distances
+  RelativeScope scope = RelativeScope::blocks;  // of tables
+  RelativeResampling resampling = RelativeResampling::bilinear;  // to other grids
+  std::size_t mlp_dim = 0;                                       // hidden width of mlp
+  bool operator==(const RelativeConfig&) const = default;
+};
+
+/// Position encodings of a model: rows added to the tokens, rotations of queries and keys, a bias of
+/// attention, or several of them.
 struct PositionConfig {
   AddedTable added = AddedTable::none;  // rows added to the tokens
   GridSize added_grid;                  // grid that the learned table was trained on
@@ -136,6 +169,7 @@ struct PositionConfig {
   bool per_window = false;
   /// The family stores its periods (1 / frequency, before angle_scale) in the file; theta is then unused.
   bool stored_periods = false;
+  std::optional<RelativeConfig> relative{};  // bias of attention
   /// Grids other than the trained one, image_height x image_width; nothing = the default of `coordinates`.
   std::optional<RopeScaling> rope_scaling{};
 };

@@ -182,6 +182,14 @@ Tensor<float> add_axis_tables(TensorView<const float> tables, GridSize grid) {
 
 Tensor<float> resample_table(TensorView<const float> table, std::size_t num_prefix_rows, GridSize from,
                              GridSize to, TableResampling resampling, SourceCoordinates coordinates) {
+  return resample_table(table, num_prefix_rows, from,
+                        axis_weights(from.rows, to.rows, resampling, coordinates),
+                        axis_weights(from.columns, to.columns, resampling, coordinates));
+}
+
+Tensor<float> resample_table(TensorView<const float> table, std::size_t num_prefix_rows, GridSize from,
+                             const AxisWeights& vertical, const AxisWeights& horizontal) {
+  const GridSize to{vertical.size(), horizontal.size()};
   const std::size_t num_from = num_patches(from);
   const std::size_t num_to = num_patches(to);
   VIT_CHECK(!table.empty() && table.rank() == 2 &&
@@ -189,9 +197,6 @@ Tensor<float> resample_table(TensorView<const float> table, std::size_t num_pref
             "resample_table", "table ", table.shape().to_string(), " does not have ", num_prefix_rows,
             " prefix rows and a grid of ", to_string(from));
   const std::size_t num_channels = table.num_columns();
-  const AxisWeights vertical = axis_weights(from.rows, to.rows, resampling, coordinates);
-  const AxisWeights horizontal = axis_weights(from.columns, to.columns, resampling, coordinates);
-
   Tensor<float> out(Shape{checked_add(num_prefix_rows, num_to, "resample_table"), num_channels});
   for (std::size_t r = 0; r < num_prefix_rows; ++r) {
     std::copy_n(table.row(r), num_channels, out.data() + r * num_channels);

@@ -1,7 +1,7 @@
 // The position encodings of a model, chosen once at load: rows that are added to tokens, factors that rotate
-// queries and keys, both or neither. A grid of patches makes a PositionContext of them, which the blocks only
-// read. Letters: p = prefix rows of the learned table, N = patches, C = embed_dim, H = num_heads, d =
-// head_dim.
+// queries and keys, a bias of attention, several or none. A grid of patches makes a PositionContext of them,
+// which the blocks only read. Letters: p = prefix rows of the learned table, N = patches, C = embed_dim, H =
+// num_heads, d = head_dim.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include "vit/position/added_rows.h"
 #include "vit/position/config.h"
 #include "vit/position/inputs.h"
+#include "vit/position/relative_encoding.h"
 #include "vit/position/rope_encoding.h"
 #include "vit/position/windows.h"
 
@@ -51,6 +52,10 @@ class PositionContext {
   /// token is rotated: then there is one per token. `cos` is null if nothing is rotated. Throws
   /// Error if a model with factors per layer has no such layer.
   position::RopeFactors factors(std::size_t layer) const { return rope_.of_block(layer); }
+  /// The bias of the scores in block `layer`; null pointers if it has none.
+  position::RelativeTerms relative(std::size_t layer) const { return relative_.of_block(layer); }
+  /// Keys of each window in block `layer` if windows are completed by tokens of zeros, else 0.
+  std::size_t window_keys(std::size_t layer) const noexcept { return relative_.keys_of(layer); }
   /// Factor on the logits of attention (rope_scaling.h).
   double logit_factor() const noexcept { return rope_.logit_factor; }
 
@@ -59,6 +64,7 @@ class PositionContext {
   position::PatchSequence sequence_;
   RowsOfGrid rows_;
   RopeOfGrid rope_;
+  RelativeOfGrid relative_;
 };
 
 /// The position encodings of a model. Immutable; safe to share between threads.
@@ -69,7 +75,10 @@ class Position {
   /// Copies the weights it needs. Throws Error naming the shapes found and expected if the weights
   /// do not match the config, or are given although the config does not use them.
   Position(const PositionConfig& config, const PositionShape& shape, const PositionWeights& weights)
-      : window_(shape.window), rows_(config, shape, weights), rope_(config, shape, weights) {}
+      : window_(shape.window),
+        rows_(config, shape, weights),
+        rope_(config, shape, weights),
+        relative_(config, shape, weights) {}
 
   /// Rows and factors for a grid, of steps in time if positions have such. Throws Error if a side of the grid
   /// is zero, and for several steps of other positions.
@@ -82,6 +91,7 @@ class Position {
   std::size_t window_ = 0;
   AddedRows rows_;
   RopeEncoding rope_;
+  RelativeEncoding relative_;
 };
 
 /// Safe to use from several threads at once.

@@ -75,6 +75,11 @@ VIT_API Tensor<float> resample_table(TensorView<const float> table, std::size_t 
                                      GridSize from, GridSize to, TableResampling resampling,
                                      SourceCoordinates coordinates = SourceCoordinates::float32);
 
+/// The same with weights of each axis, from the grid that they read to the one that they make.
+VIT_API Tensor<float> resample_table(TensorView<const float> table, std::size_t num_prefix_rows,
+                                     GridSize from, const AxisWeights& vertical,
+                                     const AxisWeights& horizontal);
+
 // ----------------------------------------------------------------------------------------- sines and cosines
 
 /// (length, dim) rows: channel 2i is sin(t base^(-2i/dim)), channel 2i + 1 its cosine (Vaswani et al. 2017).

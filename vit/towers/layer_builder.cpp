@@ -1,6 +1,7 @@
 #include "vit/towers/layer_builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -107,7 +108,25 @@ void LayerBuilder::limit(std::optional<Linear>& gate, Linear& value) const {
   value.set_clip({.lowest_in = -kAny, .highest_in = kAny, .lowest_out = -most, .highest_out = most});
 }
 
-Block LayerBuilder::block(const BlockWeights& block) const {
+// Source: timm, layers/diff_attention.py; Ye et al. 2024 for the initial value of a block.
+Differential LayerBuilder::differential(const BlockWeights& block, std::size_t index) const {
+  const Tensor<float> stored = block.lambda.load();  // q1, k1, q2, k2
+  const std::size_t half = stored.num_elements() / 4;
+  const auto product = [&](std::size_t first) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < half; ++i)
+      sum += static_cast<double>(stored.data()[first + i]) *
+             static_cast<double>(stored.data()[first + half + i]);
+    return std::exp(sum);
+  };
+  const double initial = 0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(index));
+  constexpr float kEpsilon = 1e-5f;
+  return {.lambda = static_cast<float>(product(0) - product(2 * half) + initial),
+          .factor = static_cast<float>(1.0 - initial),
+          .norm = norm(block.sub_norm, kEpsilon)};
+}
+
+Block LayerBuilder::block(const BlockWeights& block, std::size_t index) const {
   HeadNorms head_norms{.queries = optional_norm(block.q_norm), .keys = optional_norm(block.k_norm)};
   if (config_.attention.value_norm)
     head_norms.values = plain_rms_norm(config_.head_width(), config_.encoder.norm.eps);
@@ -115,13 +134,14 @@ Block LayerBuilder::block(const BlockWeights& block) const {
                       optional_norm(block.attention_norm),
                       linear(block.proj, block.attention_norm, block.proj_clip), config_.attention.num_heads,
                       arithmetic_.attention);
+  if (config_.attention.differential) attention.set_differential(differential(block, index));
   if (config_.encoder.clipped) attention.set_clipped(clipped_qkv(block));
-  const NormWeights& mlp_input = block.norm2.gamma.present() ? block.norm2 : block.norm1;
+  const NormWeights& mlp_input = block.norm2.gamma.present() ? block.norm2 : block.norm1;  // or none
   MlpInput in{.fc1 = linear(block.fc1, mlp_input, block.fc1_clip)};
   if (config_.mlp.kind == MlpKind::gated) in.gate.emplace(linear(block.gate, mlp_input, block.gate_clip));
   limit(in.gate, in.fc1);
   Mlp mlp(std::move(in), optional_norm(block.mlp_norm), fc2(block), config_.mlp.activation);
-  return Block(norm(block.norm1), std::move(attention),
+  return Block(optional_norm(block.norm1), std::move(attention),
                {.norm = optional_norm(block.branch_norm1), .scale = block.scale1.load()},
                optional_norm(block.norm2), std::move(mlp),
                {.norm = optional_norm(block.branch_norm2), .scale = block.scale2.load()});
@@ -143,6 +163,9 @@ struct LayerBuilder::StepBuilder {
   MergerLayer operator()(const MergerGelu&) const { return GeluLayer{}; }
   MergerLayer operator()(const MergerSoftmax& step) const { return SoftmaxLayer{step.dim}; }
   MergerLayer operator()(const MergerLinear&) const { return layers.linear(weights.fc1); }
+  MergerLayer operator()(const MergerConvolution& step) const {
+    return ConvolutionLayer{.product = layers.linear(weights.fc1), .stride = step.stride};
+  }
   MergerLayer operator()(const MergerMlp& step) const {
     MlpLayer mlp{.fc1 = layers.linear(weights.fc1),
                  .fc2 = layers.linear(weights.fc2),
@@ -168,7 +191,7 @@ MergerLayers LayerBuilder::merger(const MergerConfig& config, const MergerWeight
 std::vector<Block> LayerBuilder::blocks(std::span<const BlockWeights> weights) const {
   std::vector<Block> blocks;
   blocks.reserve(weights.size());
-  for (const BlockWeights& block_weights : weights) blocks.push_back(block(block_weights));
+  for (const BlockWeights& block_weights : weights) blocks.push_back(block(block_weights, blocks.size()));
   return blocks;
 }
 

@@ -50,7 +50,8 @@ class LayerBuilder {
   /// Bounds of a gated MLP, if the model has a limit.
   void limit(std::optional<Linear>& gate, Linear& value) const;
   std::vector<Linear> clipped_qkv(const BlockWeights& block) const;
-  Block block(const BlockWeights& block) const;
+  Differential differential(const BlockWeights& block, std::size_t index) const;
+  Block block(const BlockWeights& block, std::size_t index) const;
 
   const ModelConfig& config_;
   const kernels::KernelTable& kernels_;

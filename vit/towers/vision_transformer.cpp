@@ -112,19 +112,36 @@ void VisionTransformer::run_heads(TensorView<float> tokens, const ImagePass& ima
   layers_.head.forward(tokens,
                        {.tokens = part_if(!has_cells, Output::tokens),
                         .places = images.places(),
-                        .pooled = images.part_of(Output::pooled),
+                        .pooled = part_if(!layers_.merged_head, Output::pooled),
                         .projected = part_if(!layers_.joint_head, Output::projected),
-                        .logits = images.part_of(Output::logits)},
+                        .logits = part_if(!layers_.merged_head, Output::logits)},
                        pass);
   const Request& request = images.request;
   const bool is_early = config_.merger && !config_.merger->blocks.empty();
+  const bool pools_merged =
+      layers_.merged_head && (request.has(Output::pooled) || request.has(Output::logits));
   if (layers_.merger && !is_early &&
-      (request.has(Output::merged) || (has_cells && request.has(Output::tokens))))
-    layers_.merger->forward(
-        tokens, images.tokens(config_.num_prefix_tokens()),
-        {.merged = images.part_of(Output::merged), .stage = part_if(has_cells, Output::tokens)}, pass);
+      (request.has(Output::merged) || pools_merged || (has_cells && request.has(Output::tokens))))
+    run_merger(tokens, images, pools_merged, pass);
   if (layers_.joint_head && request.has(Output::projected))
     layers_.joint_head->forward(tokens, images.part_of(Output::projected), pass);
+}
+
+/// Visual tokens, and what is made of them.
+void VisionTransformer::run_merger(TensorView<float> tokens, const ImagePass& images, bool pools,
+                                   const Pass& pass) const {
+  TensorView<float> merged = images.part_of(Output::merged);
+  const TensorView<float> stage =
+      config_.has_cells_as_tokens() ? images.part_of(Output::tokens) : TensorView<float>();
+  if (pools && merged.empty()) merged = pass.activations.merged;
+  layers_.merger->forward(tokens, images.tokens(config_.num_prefix_tokens()),
+                          {.merged = merged, .stage = stage}, pass);
+  if (!pools) return;
+  const std::size_t width = config_.pooled_dim();
+  const Shape shape{images.count(), merged.num_elements() / images.count() / width, width};
+  layers_.merged_head->forward(
+      TensorView<float>(merged.data(), shape),
+      {.pooled = images.part_of(Output::pooled), .logits = images.part_of(Output::logits)}, pass);
 }
 
 }  // namespace vit::internal

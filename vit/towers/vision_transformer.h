@@ -65,6 +65,7 @@ class VisionTransformer {
                       int threads, ForwardMemory& memory, Outputs& outputs) const;
   void run(const ImagePass& images, const Pass& pass) const;
   void run_heads(TensorView<float> tokens, const ImagePass& images, const Pass& pass) const;
+  void run_merger(TensorView<float> tokens, const ImagePass& images, bool pools, const Pass& pass) const;
   EncoderInput encoder_input(const ImagePass& images) const;
 
   // vision_transformer_shapes.cpp

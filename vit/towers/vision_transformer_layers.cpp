@@ -31,7 +31,8 @@ class Builder {
             .positions = std::make_unique<const PositionCache>(position()),
             .encoder = encoder(),
             .late_queries = late_queries(),
-            .head = Head(config_, head()),
+            .head = config_.head.pools_merged ? head_of_tokens() : Head(config_, head()),
+            .merged_head = merged_head(),
             .joint_head = joint_head(),
             .merger = std::move(last_merger),
             .deepstack = std::move(mergers)};
@@ -81,6 +82,7 @@ class Builder {
                      .head_dim = config_.head_width(),
                      .num_prefix = config_.num_prefix_tokens(),
                      .window = windows ? windows->size : 0,
+                     .completes_windows = windows && windows->pads,
                      .global_blocks = windows ? std::span<const std::size_t>(windows->global_blocks)
                                               : std::span<const std::size_t>(),
                      .trained_grid = config_.native_grid()},
@@ -88,7 +90,26 @@ class Builder {
                      .between_tables = between_tables,
                      .mixed_frequencies = frequencies,
                      .periods = periods.flat(),
-                     .class_angles = class_angles.flat()});
+                     .class_angles = class_angles.flat(),
+                     .relative = relative_positions()});
+  }
+
+  static RelativeTensors relative(const RelativeWeights& weights) {
+    return {.table = weights.table.load(),
+            .layers = {.fc1 = weights.fc1.weight.load(),
+                       .fc1_bias = weights.fc1.bias.load(),
+                       .fc2 = weights.fc2.weight.load(),
+                       .fc2_bias = weights.fc2.bias.load()},
+            .rows = weights.rows.load(),
+            .columns = weights.columns.load()};
+  }
+  std::shared_ptr<const StoredRelative> relative_positions() const {
+    if (!config_.position.relative) return nullptr;
+    auto out = std::make_shared<StoredRelative>();
+    out->shared = relative(weights_.relative);
+    if (config_.position.relative->scope == RelativeScope::shared) return out;
+    for (const BlockWeights& block : weights_.blocks) out->blocks.push_back(relative(block.relative));
+    return out;
   }
 
   Encoder encoder() const { return Encoder(layers_.blocks(weights_.blocks)); }
@@ -125,6 +146,23 @@ class Builder {
     if (config_.head.input == HeadInput::class_and_distillation)
       head.classifier_distillation.emplace(layers_.linear(weights_.head_distillation, layers_.float32()));
     return head;
+  }
+
+  /// Of a model whose visual tokens are pooled: only the norm of its own.
+  Head head_of_tokens() const {
+    ModelConfig config = config_;
+    config.head = HeadConfig();
+    config.head.pooling = Pooling::none;
+    return Head(config, {.norm = layers_.optional_norm(weights_.norm)});
+  }
+
+  std::optional<Head> merged_head() const {
+    if (!config_.head.pools_merged) return std::nullopt;
+    ModelConfig config = config_;
+    config.tokens = {.class_token = false};
+    HeadLayers layers = head();
+    layers.norm.reset();
+    return Head(config, std::move(layers));
   }
 
   std::optional<JointHead> joint_head() const {

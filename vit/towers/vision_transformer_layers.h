@@ -46,6 +46,7 @@ struct ModelLayers {
   Encoder encoder;
   std::optional<LateQueries> late_queries;
   Head head;
+  std::optional<Head> merged_head;  // of the visual tokens
   std::optional<JointHead> joint_head;
   std::optional<Merger> merger;
   std::vector<Merger> deepstack;  // one for each block of MergerConfig::deepstack

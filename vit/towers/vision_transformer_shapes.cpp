@@ -72,10 +72,18 @@ ActivationShape VisionTransformer::activation_shape(const ImagePass& images, int
   const std::optional<AttentionPoolConfig>& pool = config_.head.attention_pool;
   const std::optional<JointHeadConfig>& joint = config_.head.joint;
   const bool has_pool = layers_.head.has_attention_pool();
-  std::size_t num_cells = 0;
+  const std::optional<WindowConfig>& windows = config_.attention.windows;
+  std::size_t bias_axes = 0;
+  if (const auto& relative = config_.position.relative; relative && relative->kind == RelativeKind::axes) {
+    const GridSize grid = images.position.grid();
+    bias_axes = std::max(grid.rows + grid.columns, windows ? 2 * windows->size : 0);
+  }
+  std::size_t num_cells = 0, map_rows = 0, map_dim = 0;
   if (config_.merger) {
     const GridSize cells = Merger::cells_of(config_.merger->cells, images.position.grid());
     num_cells = Merger::cells_at_once(num_images * cells.rows * cells.columns);
+    map_dim = Merger::widest_map(*config_.merger, config_.embed_dim);
+    if (map_dim != 0 || config_.head.pools_merged) map_rows = num_images * cells.rows * cells.columns;
   }
   return {.num_images = num_images,
           .num_patches = num_patches,
@@ -85,13 +93,19 @@ ActivationShape VisionTransformer::activation_shape(const ImagePass& images, int
           .embed_dim = config_.embed_dim,
           .attention_dim = config_.attention_dim(),
           .num_heads = config_.attention.num_heads,
+          .window_keys = windows && windows->pads ? windows->size * windows->size : 0,
+          .bias_axes = bias_axes,
           .num_pool_heads = has_pool ? pool->num_heads : 0,
           .pooled_dim = config_.pooled_dim(),
           .hidden_dim = std::max({config_.mlp.dim, has_pool ? pool->mlp_dim : 0, joint ? joint->mlp_dim : 0}),
+          .is_differential = config_.attention.differential,
           .clips = config_.encoder.clipped || config_.mlp.limit != 0,
           .is_parallel = config_.encoder.parallel,
           .num_cells = num_cells,
           .cell_dim = config_.merger ? Merger::widest(*config_.merger, config_.embed_dim) : 0,
+          .map_rows = map_rows,
+          .map_dim = map_dim,
+          .merged_dim = config_.head.pools_merged ? config_.pooled_dim() : 0,
           .threads = threads};
 }
 

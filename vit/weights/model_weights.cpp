@@ -36,6 +36,28 @@ Shape position_table(const ModelConfig& config) {
   return Shape{patches + position.added_prefix_rows, config.embed_dim};
 }
 
+/// What blocks, or all of them together, have of relative positions; `table` is the first part of theirs.
+void visit_relative(const ModelConfig& c, Part table, RelativeWeights& weights, const Walker& walk) {
+  const RelativeConfig& r = *c.position.relative;
+  const bool of_block = is_of_block(table);
+  if (r.kind == RelativeKind::axes) {
+    if (!of_block) return;
+    const GridSize grid = relative_grid(c, walk.block);
+    walk.tensor(Part::relative_rows, Shape{2 * grid.rows - 1, c.head_width()}, weights.rows);
+    walk.tensor(Part::relative_columns, Shape{2 * grid.columns - 1, c.head_width()}, weights.columns);
+    return;
+  }
+  if (r.scope == (of_block ? RelativeScope::shared : RelativeScope::blocks)) return;
+  if (r.kind == RelativeKind::mlp) {
+    walk.linear(next(table), r.mlp_dim, 2, weights.fc1);
+    walk.linear(next(next(next(table))), c.attention.num_heads, r.mlp_dim, weights.fc2);
+    return;
+  }
+  const std::size_t of_prefix = c.num_prefix_tokens() != 0 ? 3 : 0;
+  const std::size_t distances = (2 * r.grid.rows - 1) * (2 * r.grid.columns - 1);
+  walk.tensor(table, Shape{distances + of_prefix, c.attention.num_heads}, weights.table);
+}
+
 void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& walk) {
   const std::size_t width = c.embed_dim, pixels = c.patch_dim();
   if (c.patch.input_norm) {
@@ -70,24 +92,32 @@ void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& 
   if (c.position.rope == RopeKind::axial && c.position.stored_periods) {
     walk.tensor(Part::rope_periods, Shape{c.head_width() / 4}, weights.rope_periods);
   }
+  if (c.position.relative) visit_relative(c, Part::relative_table, weights.relative, walk);
   if (c.encoder.norm_pre) walk.norm(Part::norm_pre_gamma, width, weights.norm_pre, c.encoder.norm.kind);
 }
 
 void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) {
   const std::size_t width = c.embed_dim, heads = c.attention_dim();
-  walk.norm(Part::norm1_gamma, width, block.norm1, c.encoder.norm.kind);
+  const bool branch_norm = c.encoder.branch_norm || c.encoder.post_norm;
+  if (!c.encoder.post_norm) walk.norm(Part::norm1_gamma, width, block.norm1, c.encoder.norm.kind);
   walk.linear(Part::qkv_weight, heads + 2 * c.key_dim(walk.block), width, block.qkv, c.attention.qkv_bias);
   if (c.attention.qk_norm) {
-    walk.norm(Part::q_norm_gamma, c.head_width(), block.q_norm, *c.attention.qk_norm);
-    walk.norm(Part::k_norm_gamma, c.head_width(), block.k_norm, *c.attention.qk_norm);
+    const std::size_t normed = c.attention.differential ? c.head_width() / 2 : c.head_width();
+    walk.norm(Part::q_norm_gamma, normed, block.q_norm, *c.attention.qk_norm);
+    walk.norm(Part::k_norm_gamma, normed, block.k_norm, *c.attention.qk_norm);
   }
+  if (c.attention.differential) {
+    walk.tensor(Part::lambda, Shape{2 * c.head_width()}, block.lambda);
+    walk.tensor(Part::sub_norm_gamma, Shape{c.head_width()}, block.sub_norm.gamma);
+  }
+  if (c.position.relative) visit_relative(c, Part::block_relative_table, block.relative, walk);
   if (c.attention.norm)
     walk.norm(Part::attention_norm_gamma, heads, block.attention_norm, c.encoder.norm.kind);
   walk.linear(Part::proj_weight, width, heads, block.proj, c.attention.proj_bias);
-  if (c.encoder.branch_norm)
-    walk.norm(Part::branch_norm1_gamma, width, block.branch_norm1, c.encoder.norm.kind);
+  if (branch_norm) walk.norm(Part::branch_norm1_gamma, width, block.branch_norm1, c.encoder.norm.kind);
   if (c.encoder.layer_scale) walk.tensor(Part::scale1, Shape{width}, block.scale1);
-  if (!c.encoder.parallel) walk.norm(Part::norm2_gamma, width, block.norm2, c.encoder.norm.kind);
+  if (!c.encoder.parallel && !c.encoder.post_norm)
+    walk.norm(Part::norm2_gamma, width, block.norm2, c.encoder.norm.kind);
   if (c.mlp.kind == MlpKind::gated) walk.linear(Part::gate_weight, c.mlp.dim, width, block.gate, c.mlp.bias);
   walk.linear(Part::fc1_weight, c.mlp.dim, width, block.fc1, c.mlp.bias);
   if (c.mlp.norm) walk.norm(Part::mlp_norm_gamma, c.mlp.dim, block.mlp_norm, c.encoder.norm.kind);
@@ -103,8 +133,7 @@ void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) 
     walk.tensor(Part::fc1_clip, Shape{4}, block.fc1_clip);
     walk.tensor(Part::fc2_clip, Shape{4}, block.fc2_clip);
   }
-  if (c.encoder.branch_norm)
-    walk.norm(Part::branch_norm2_gamma, width, block.branch_norm2, c.encoder.norm.kind);
+  if (branch_norm) walk.norm(Part::branch_norm2_gamma, width, block.branch_norm2, c.encoder.norm.kind);
   if (c.encoder.layer_scale) walk.tensor(Part::scale2, Shape{width}, block.scale2);
 }
 
@@ -120,7 +149,8 @@ void visit_head(const ModelConfig& c, ModelWeights& weights, const Walker& walk)
     walk.linear(Part::pool_fc1_weight, hidden, width, weights.pool.fc1);
     walk.linear(Part::pool_fc2_weight, width, hidden, weights.pool.fc2);
   }
-  if (c.head.pooled_norm) walk.norm(Part::pooled_norm_gamma, width, weights.pooled_norm, c.encoder.norm.kind);
+  if (c.head.pooled_norm)
+    walk.norm(Part::pooled_norm_gamma, c.pooled_dim(), weights.pooled_norm, c.encoder.norm.kind);
   if (c.head.pooler) walk.linear(Part::pooler_weight, width, width, weights.pooler);
   if (c.head.projection && !c.head.joint)
     walk.linear(Part::projection_weight, c.head.projection->dim, c.pooled_dim(), weights.projection,
@@ -141,6 +171,11 @@ Part part_of(MergerPlace place) {
     case MergerPlace::reduce: return Part::merger_reduce_weight;
     case MergerPlace::middle: return Part::merger_middle_weight;
     case MergerPlace::middle_norm: return Part::merger_middle_norm_gamma;
+    case MergerPlace::neck_norm: return Part::merger_neck_norm_gamma;
+    case MergerPlace::convolution: return Part::merger_convolution_weight;
+    case MergerPlace::convolution_norm: return Part::merger_convolution_norm_gamma;
+    case MergerPlace::second_convolution: return Part::merger_second_convolution_weight;
+    case MergerPlace::third_convolution: return Part::merger_third_convolution_weight;
     case MergerPlace::mlp: return Part::merger_fc1_weight;
     case MergerPlace::mlp_norm: return Part::merger_mlp_norm_gamma;
     case MergerPlace::second_mlp: return Part::merger_second_fc1_weight;
@@ -176,6 +211,9 @@ struct StepVisit {
   void operator()(const MergerSoftmax&) const {}
   void operator()(const MergerLinear& linear) const {
     walk.linear(first, linear.dim, width, weights.fc1, linear.bias);
+  }
+  void operator()(const MergerConvolution& convolution) const {
+    walk.linear(first, convolution.dim, 9 * width, weights.fc1, /*bias=*/false);
   }
   void operator()(const MergerMlp& mlp) const {
     if (mlp.gated) walk.linear(Part::merger_gate_weight, mlp.hidden_dim, width, weights.gate, mlp.bias);

@@ -52,10 +52,21 @@ struct LinearWeights {
   WeightTensor bias;    // (out)
 };
 
+/// Relative positions: a table of U x V distances, or layers that compute it, or vectors of both axes.
+struct RelativeWeights {
+  WeightTensor table;          // ((2 U - 1) (2 V - 1) + those of the class token, H)
+  LinearWeights fc1;           // (hidden, 2)
+  LinearWeights fc2;           // (H, hidden)
+  WeightTensor rows, columns;  // (2 U - 1, d), (2 V - 1, d)
+};
+
 struct BlockWeights {
   NormWeights norm1;           // (C)
   LinearWeights qkv;           // (3A, C), rows ordered q, k, v, heads inside
   NormWeights q_norm, k_norm;  // (d)
+  RelativeWeights relative;    // of this block
+  WeightTensor lambda;         // (4, d / 2) or (2)
+  NormWeights sub_norm;        // (d)
   NormWeights attention_norm;  // (A)
   LinearWeights proj;          // (C, A)
   NormWeights branch_norm1;    // (C)
@@ -111,6 +122,7 @@ struct ModelWeights {
   WeightTensor class_angles;        // (d / 2)
   WeightTensor rope_frequencies;    // (2, depth, H, d / 2), x then y: mixed rope
   WeightTensor rope_periods;        // (d / 4): stored periods
+  RelativeWeights relative;         // of all blocks
   NormWeights norm_pre;             // (C)
   std::vector<BlockWeights> blocks;
   NormWeights norm;  // (C)

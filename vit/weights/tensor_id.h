@@ -31,6 +31,11 @@ enum class Part : std::uint8_t {
   class_angles,    // of the class token's rotation
   rope_frequencies,
   rope_periods,
+  relative_table,  // bias of attention, of all blocks
+  relative_fc1_weight,
+  relative_fc1_bias,
+  relative_fc2_weight,
+  relative_fc2_bias,
   norm_pre_gamma,
   norm_pre_beta,
   norm1_gamma,  // first of a block
@@ -41,6 +46,15 @@ enum class Part : std::uint8_t {
   q_norm_beta,
   k_norm_gamma,
   k_norm_beta,
+  block_relative_table,  // bias of attention
+  block_relative_fc1_weight,
+  block_relative_fc1_bias,
+  block_relative_fc2_weight,
+  block_relative_fc2_bias,
+  relative_rows,  // vectors of the distances of each axis
+  relative_columns,
+  lambda,          // of differential attention: q1, k1, q2, k2, or two numbers
+  sub_norm_gamma,  // of each of its heads
   attention_norm_gamma,
   attention_norm_beta,
   proj_weight,
@@ -107,6 +121,13 @@ enum class Part : std::uint8_t {
   merger_middle_bias,
   merger_middle_norm_gamma,
   merger_middle_norm_beta,
+  merger_neck_norm_gamma,
+  merger_neck_norm_beta,
+  merger_convolution_weight,  // (dim, 9 I): the rows of a window
+  merger_convolution_norm_gamma,
+  merger_convolution_norm_beta,
+  merger_second_convolution_weight,
+  merger_third_convolution_weight,
   merger_gate_weight,
   merger_gate_bias,
   merger_fc1_weight,
@@ -172,6 +193,17 @@ constexpr bool is_vector(Part part) {
     case Part::position_table:
     case Part::between_tables:
     case Part::rope_frequencies:
+    case Part::relative_table:
+    case Part::relative_fc1_weight:
+    case Part::relative_fc2_weight:
+    case Part::block_relative_table:
+    case Part::block_relative_fc1_weight:
+    case Part::block_relative_fc2_weight:
+    case Part::merger_convolution_weight:
+    case Part::merger_second_convolution_weight:
+    case Part::merger_third_convolution_weight:
+    case Part::relative_rows:
+    case Part::relative_columns:
     case Part::qkv_weight:
     case Part::proj_weight:
     case Part::gate_weight:

@@ -25,14 +25,14 @@ import timm
 import torch
 from timm.layers import Mlp, PatchEmbed, RmsNorm, SwiGLU, SwiGLUPacked
 from timm.layers import LayerNorm as TimmLayerNorm
-from timm.models import _registry, deit, eva, naflexvit, vision_transformer
+from timm.models import _registry, beit, deit, eva, naflexvit, vision_transformer, vision_transformer_relpos
 from torch import nn
 
 HERE = Path(__file__).resolve().parent
 TABLE = HERE / "table.inc"
 PARAMETERS = HERE.parents[2] / "tests/weights/architecture_parameters.inc"
 
-MODULES = ("vision_transformer", "deit", "eva")
+MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_relpos")
 
 # The word of this library for a line of models; the first pattern that is found in timm's name decides.
 FAMILIES = (
@@ -50,6 +50,7 @@ FAMILIES = (
     (r"_clip_", "clip"),
     (r"^deit3_", "deit3"),
     (r"^deit_", "deit"),
+    (r"^beit", "beit"),
     (r"", "vit"),
 )
 
@@ -161,7 +162,7 @@ def recorded_arguments():
     """Keeps the arguments of every constructor of a model in the dictionary that it gives, keyed by the object."""
     found = {}
     originals = {}
-    for kind in (vision_transformer.VisionTransformer, eva.Eva):
+    for kind in (vision_transformer.VisionTransformer, eva.Eva, beit.Beit, vision_transformer_relpos.VisionTransformerRelPos):
         original = originals[kind] = kind.__init__
 
         @functools.wraps(original)
@@ -196,15 +197,14 @@ INERT = {
 # Arguments whose other values change the arithmetic, and what the library has.
 REQUIRED = {
     "in_chans": (3,),
-    "attn_only_layer_scale": (False,),
-    "use_post_norm": (False,),
     "dynamic_img_pad": (False,),
-    "num_kv_heads": (None,),
     "rope_mrope_section": (None,),
     "embed_layer": (PatchEmbed,),
-    "block_fn": (vision_transformer.Block, vision_transformer.ParallelScalingBlock),
+    "block_fn": (vision_transformer.Block, vision_transformer.ParallelScalingBlock, vision_transformer.ResPostBlock,
+                 vision_transformer.DiffParallelScalingBlock, vision_transformer_relpos.RelPosBlock, vision_transformer_relpos.ResPostRelPosBlock),
+    "rel_pos_type": ("mlp", "bias"),
     "mlp_layer": (Mlp, SwiGLU, SwiGLUPacked),
-    "attn_layer": (vision_transformer.Attention, "attn", "", None),
+    "attn_layer": (vision_transformer.Attention, "attn", "", None, "diff"),
     "global_pool": ("", "token", "avg", "map"),
     "pos_embed": ("learn", "none", ""),
     "attn_type": ("eva", "rope"),
@@ -212,16 +212,19 @@ REQUIRED = {
     "rope_grid_indexing": ("ij", "xy"),
 }
 
+PARALLEL = (vision_transformer.ParallelScalingBlock, vision_transformer.DiffParallelScalingBlock)
+
 # Arguments that have the meaning of the TimmArgs member of that name.
 SAME_MEANING = (
     "patch_size", "embed_dim", "depth", "num_heads", "mlp_ratio", "num_classes", "pool_include_prefix", "class_token",
     "no_embed_class", "qkv_bias", "proj_bias", "qkv_fused", "scale_mlp", "scale_attn_inner", "swiglu_align_to",
-    "rope_grid_offset", "rope_rotate_half", "qk_norm",
+    "rope_grid_offset", "rope_rotate_half", "qk_norm", "attn_only_layer_scale",
 )  # fmt: skip
 RENAMED = {"reg_tokens": "reg_tokens", "num_reg_tokens": "reg_tokens", "pre_norm": "pre_norm",
            "use_pre_transformer_norm": "pre_norm", "swiglu_mlp": "swiglu", "use_rot_pos_emb": "rope",
            "rope_temperature": "rope_temperature", "scale_attn_norm": "scale_attn_inner",
-           "scale_mlp_norm": "scale_mlp"}  # fmt: skip
+           "scale_mlp_norm": "scale_mlp", "use_rel_pos_bias": "rel_pos", "use_shared_rel_pos_bias": "shared_rel_pos",
+           "shared_rel_pos": "shared_rel_pos"}  # fmt: skip
 # None leaves the choice to the constructor, as an unset member does.
 OPTIONAL = {"fc_norm": "fc_norm", "use_fc_norm": "fc_norm", "use_post_transformer_norm": "post_norm"}
 
@@ -230,11 +233,13 @@ DEFAULTS = {
     "timm_class": "vision_transformer", "distilled": False, "image_height": 224, "image_width": 224, "patch_size": 16,
     "embed_dim": 768, "depth": 12, "num_heads": 12, "mlp_ratio": 4.0, "num_classes": 1000, "global_pool": "token",
     "pool_include_prefix": False, "class_token": True, "reg_tokens": 0, "no_embed_class": False, "pos_embed": True,
-    "pos_embed_interp_mode": "bicubic_antialias", "pos_embed_grid_size": (0, 0),
+    "pos_embed_interp_mode": "bicubic_antialias", "pos_embed_antialias": True, "pos_embed_align_corners": False,
+    "pos_embed_ar_preserving": False, "pos_embed_factorized": False, "pos_embed_grid_size": (0, 0),
     "qkv_bias": True, "proj_bias": True, "layer_scale": False, "pre_norm": False, "post_norm": None, "fc_norm": None,
     "swiglu": False, "swiglu_split": False, "swiglu_align_to": 0, "activation": "gelu", "norm_eps": 1e-6,
-    "rms_norm": False, "embed_norm": False, "qk_norm": False, "parallel": False, "qkv_fused": True,
-    "scale_mlp": False, "scale_attn_inner": False, "attn_type": "eva", "rope": False, "rope_type": "cat",
+    "rms_norm": False, "embed_norm": False, "qk_norm": False, "parallel": False, "differential": False, "post_norm_blocks": False,
+    "rel_pos": False, "shared_rel_pos": False, "rel_pos_mlp": False, "rel_pos_dim": 128, "qkv_fused": True,
+    "scale_mlp": False, "scale_attn_inner": False, "attn_only_layer_scale": False, "num_kv_heads": 0, "num_full_attn_blocks": 0, "attn_type": "eva", "rope": False, "rope_type": "cat",
     "rope_temperature": 10000.0, "rope_grid_offset": 0.0, "rope_xy": False, "rope_rotate_half": False,
     "ref_feat_shape": (0, 0), "attn_pool_num_heads": 0, "attn_pool_mlp_ratio": 0.0,
 }  # fmt: skip
@@ -259,7 +264,8 @@ def check_supported(given):
 
 def norm_eps(model):
     """The epsilon of all norms, which are LayerNorm or RMSNorm; another normalization is not supported."""
-    norms = [m for name, m in model.named_modules() if re.search(r"norm\w*$", name) and not isinstance(m, nn.Identity)]
+    norms = [m for name, m in model.named_modules()
+             if re.search(r"norm\w*$", name) and not name.endswith("sub_norm") and not isinstance(m, nn.Identity)]  # fmt: skip
     if not all(isinstance(m, nn.LayerNorm) for m in norms) and not all(isinstance(m, RmsNorm) for m in norms):
         raise Unsupported("normalization by " + ", ".join(sorted({type(m).__name__ for m in norms})))
     epsilons = {m.eps for m in norms}
@@ -274,7 +280,7 @@ def activation(model, swiglu):
             assert isinstance(model.blocks[0].mlp.act, nn.SiLU)
         return "gelu"  # not asked for
     block = model.blocks[0]
-    name = type(block.mlp_act if isinstance(block, vision_transformer.ParallelScalingBlock) else block.mlp.act).__name__
+    name = type(block.mlp_act if hasattr(block, "mlp_act") else block.mlp.act).__name__
     if name not in ACTIVATIONS:
         raise Unsupported(f"activation {name}")
     return ACTIVATIONS[name]
@@ -295,12 +301,14 @@ def timm_args(model, given):
     args = dict(DEFAULTS)
     known = set(SAME_MEANING) | set(RENAMED) | set(OPTIONAL) | set(REQUIRED) | INERT
     known |= {"img_size", "init_values", "norm_layer", "embed_norm_layer", "act_layer", "final_norm", "ref_feat_shape", "rope_xy",
-              "use_abs_pos_emb", "attn_pool_num_heads", "attn_pool_mlp_ratio"}  # fmt: skip
+              "use_abs_pos_emb", "attn_pool_num_heads", "attn_pool_mlp_ratio", "use_post_norm", "rel_pos_dim", "num_kv_heads"}  # fmt: skip
     if unknown := set(given) - known:
         sys.exit(f"timm's constructor has arguments that this script does not know: {sorted(unknown)}")
 
     is_eva = type(model) is eva.Eva
-    args["timm_class"] = "eva" if is_eva else "vision_transformer"
+    is_beit = type(model) is beit.Beit  # the names and rules of Eva without rotation
+    is_relpos = type(model) is vision_transformer_relpos.VisionTransformerRelPos
+    args["timm_class"] = "eva" if is_eva or is_beit else "vision_transformer"
     args["distilled"] = type(model) is deit.VisionTransformerDistilled
     for key in SAME_MEANING:
         args[key] = given.get(key, args[key])
@@ -308,20 +316,34 @@ def timm_args(model, given):
         args[name] = given.get(key, args[name])
     args["image_height"], args["image_width"] = pair(given["img_size"])
     args["global_pool"] = given["global_pool"] or "none"
-    args["pos_embed"] = given["use_abs_pos_emb"] if is_eva else given["pos_embed"] == "learn"
+    args["pos_embed"] = given["use_abs_pos_emb"] if is_eva or is_beit else given.get("pos_embed") == "learn"
     args["layer_scale"] = given["init_values"] is not None if is_eva else bool(given["init_values"])
+    args["post_norm_blocks"] = given.get("use_post_norm", False) or given.get("block_fn") in (
+        vision_transformer.ResPostBlock, vision_transformer_relpos.ResPostRelPosBlock)  # fmt: skip
+    args["layer_scale"] = args["layer_scale"] and not args["post_norm_blocks"]
+    if is_relpos:
+        args["rel_pos"] = not args["shared_rel_pos"]
+        args["rel_pos_mlp"] = given["rel_pos_type"] == "mlp"
+        args["rel_pos_dim"] = given["rel_pos_dim"] or 128
+    if is_beit:
+        args["swiglu_split"] = args["swiglu"]
     if not given.get("final_norm", True):
         args["post_norm"] = False
     args["swiglu"] = args["swiglu"] or given.get("mlp_layer") in (SwiGLU, SwiGLUPacked)
-    args["swiglu_split"] = given.get("mlp_layer") is SwiGLU
-    args["parallel"] = given.get("block_fn") is vision_transformer.ParallelScalingBlock
+    args["swiglu_split"] = args["swiglu_split"] or given.get("mlp_layer") is SwiGLU
+    args["parallel"] = given.get("block_fn") in PARALLEL
+    args["differential"] = given.get("attn_layer") == "diff" or given.get("block_fn") is PARALLEL[1]
     args["activation"] = activation(model, args["swiglu"])
     args["norm_eps"] = norm_eps(model)
-    args["rms_norm"] = any(isinstance(m, RmsNorm) for m in model.modules())
+    args["rms_norm"] = any(isinstance(m, RmsNorm) for n, m in model.named_modules() if not n.endswith("sub_norm"))
     args["embed_norm"] = given.get("embed_norm_layer") is not None
     if args["rms_norm"] and args["global_pool"] == "map":
         raise Unsupported("attention pooling with RmsNorm")
     if is_eva:
+        if heads := [count for count in given["num_kv_heads"] or () if count != args["num_heads"]]:
+            assert len(set(heads)) == 1
+            args["num_kv_heads"] = heads[0]
+            args["num_full_attn_blocks"] = given["num_kv_heads"].index(heads[0])
         args["attn_type"] = given["attn_type"]
         args["rope_type"] = given["rope_type"] or "cat"
         args["rope_xy"] = given["rope_grid_indexing"] == "xy"
@@ -367,7 +389,8 @@ def projection_dim(name):
 def timm_rows():
     """Rows by name, numbers of parameters by name, and why other models are left out."""
     rows, parameters, left_out = {}, {}, {}
-    kinds = (vision_transformer.VisionTransformer, deit.VisionTransformerDistilled, eva.Eva)
+    kinds = (vision_transformer.VisionTransformer, deit.VisionTransformerDistilled, eva.Eva, beit.Beit,
+             vision_transformer_relpos.VisionTransformerRelPos)  # fmt: skip
     for name in sorted(set().union(*(timm.list_models(module=module) for module in MODULES))):
         model, given = construct(name)
         try:
@@ -384,21 +407,28 @@ def timm_rows():
     return rows, parameters, left_out
 
 
-# The image towers of SigLIP 2 NaFlex; of timm's class NaFlexVit the others are left out.
-NAFLEX = ("naflexvit_base_patch16_siglip", "naflexvit_so400m_patch16_siglip")
+# Those of timm's class NaFlexVit that have published weights.
+NAFLEX = ("naflexvit_base_patch16_siglip", "naflexvit_so400m_patch16_siglip", "naflexvit_base_patch16_gap",
+          "naflexvit_base_patch16_par_gap", "naflexvit_base_patch16_parfac_gap", "naflexvit_base_patch16_radio_v3",
+          "naflexvit_large_patch16_radio_v3", "naflexvit_huge_patch16_radio_v3", "naflexvit_giant_patch16_radio_v3",
+          "naflexvit_so400m_patch16_radio_v4", "naflexvit_huge_patch16_radio_v4")  # fmt: skip
 
 
 def naflex_args(model, cfg, size):
     """The members of TimmArgs, without those that are at their defaults, of a NaFlexVitCfg."""
     same = {"embed_dim", "depth", "num_heads", "mlp_ratio", "patch_size", "global_pool", "class_token",
-            "pos_embed_grid_size"}  # fmt: skip
+            "pos_embed_grid_size", "reg_tokens", "pos_embed_ar_preserving", "pos_embed_antialias",
+            "pos_embed_align_corners"}  # fmt: skip
     expected = naflexvit.NaFlexVitCfg(**{key: getattr(cfg, key) for key in same}, act_layer=cfg.act_layer,
-                                      pos_embed_interp_mode=cfg.pos_embed_interp_mode)
+                                      pos_embed_interp_mode=cfg.pos_embed_interp_mode, pos_embed=cfg.pos_embed,
+                                      init_values=cfg.init_values, final_norm=cfg.final_norm, fc_norm=cfg.fc_norm)
     assert cfg == expected, cfg
     args = dict(DEFAULTS) | {key: getattr(cfg, key) for key in same}
     args |= {"timm_class": "naflex", "image_height": size[0], "image_width": size[1], "num_classes": model.num_classes,
              "pos_embed_interp_mode": cfg.pos_embed_interp_mode + "_antialias", "activation": activation(model, False),
-             "norm_eps": norm_eps(model)}  # fmt: skip
+             "norm_eps": norm_eps(model), "layer_scale": cfg.init_values is not None, "fc_norm": cfg.fc_norm,
+             "pos_embed_factorized": cfg.pos_embed == "factorized", "no_embed_class": True,
+             "post_norm": None if cfg.final_norm else False}  # fmt: skip
     check_pooling(args)
     return {k: v for k, v in args.items() if v != DEFAULTS[k]}
 
@@ -419,7 +449,7 @@ def add_naflex(rows, parameters):
             with torch.device("meta"):
                 model = timm.create_model(name, num_classes=cfg.num_classes)
             args = naflex_args(model, kept["cfg"], cfg.input_size[1:])
-            rows[name] = {"name": name, "family": "siglip", "args": args, **preprocessing(cfg, args)}
+            rows[name] = {"name": name, "family": "siglip" if "siglip" in name else family_of(name), "args": args, **preprocessing(cfg, args)}
             parameters[name] = sum(p.numel() for p in model.parameters())
     finally:
         naflexvit.NaFlexVit.__init__ = original

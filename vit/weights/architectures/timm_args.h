@@ -42,7 +42,11 @@ struct TimmArgs {
   bool no_embed_class = false;
   bool pos_embed = true;  // a learned table
   TableResampling pos_embed_interp_mode = TableResampling::bicubic_antialias;
-  GridSize pos_embed_grid_size{};  // NaFlex: of the table; 0 x 0 = that of the image
+  bool pos_embed_antialias = true;       // NaFlex, of that mode
+  bool pos_embed_align_corners = false;  // NaFlex, of bilinear
+  bool pos_embed_ar_preserving = false;  // NaFlex: a rectangle takes a part of the table of a square
+  bool pos_embed_factorized = false;     // NaFlex: a table of columns and one of rows
+  GridSize pos_embed_grid_size{};        // NaFlex: of the table; 0 x 0 = that of the image
   bool qkv_bias = true;
   bool proj_bias = true;            // of the MLP too
   bool layer_scale = false;         // init_values is not None
@@ -58,13 +62,24 @@ struct TimmArgs {
   bool rms_norm = false;    // norm_layer
   bool embed_norm = false;  // embed_norm_layer
   bool qk_norm = false;
-  bool parallel = false;  // block_fn is ParallelScalingBlock
+  bool parallel = false;          // block_fn is ParallelScalingBlock
+  bool differential = false;      // attn_layer is DiffAttention
+  bool post_norm_blocks = false;  // block_fn is ResPostBlock or ResPostRelPosBlock; Eva: use_post_norm
+
+  // Beit and VisionTransformerRelPos
+  bool rel_pos = false;           // a bias of attention in each block
+  bool shared_rel_pos = false;    // one for all blocks
+  bool rel_pos_mlp = false;       // computed by two layers
+  std::size_t rel_pos_dim = 128;  // of these
 
   bool qkv_fused = true;          // Eva
   bool scale_mlp = false;         // Eva; VisionTransformer: scale_mlp_norm
   bool scale_attn_inner = false;  // Eva; VisionTransformer: scale_attn_norm
 
   // only Eva
+  bool attn_only_layer_scale = false;    // no scale after the MLP
+  std::size_t num_kv_heads = 0;          // heads of keys; 0 = num_heads
+  std::size_t num_full_attn_blocks = 0;  // blocks at either end that have num_heads of them nevertheless
   TimmAttention attn_type = TimmAttention::eva;
   bool rope = false;  // use_rot_pos_emb
   TimmRope rope_type = TimmRope::cat;

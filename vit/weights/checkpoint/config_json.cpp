@@ -59,6 +59,9 @@ struct Writer {
       out.value(nullptr);
     }
   }
+  void write(const std::optional<RelativeConfig>& field) const {
+    object([&] { visit_relative(*field, *this); });
+  }
   void write(const MergerFields& field) const {
     object([&] { visit_merger(field, *this); });
   }

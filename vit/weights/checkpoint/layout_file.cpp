@@ -99,6 +99,10 @@ struct Reader {
   void read(const Json& value, const std::string& name, PositionConfig& field) const {
     nested(value, name, [&](const Reader& reader) { visit_position(field, reader); });
   }
+  void read(const Json& value, const std::string& name, std::optional<RelativeConfig>& field) const {
+    if (!field) field.emplace();
+    nested(value, name, [&](const Reader& reader) { visit_relative(*field, reader); });
+  }
   void read(const Json& value, const std::string&, std::optional<RopeScaling>& field) const {
     field = position::parse_rope_scaling(value.as_string());
   }

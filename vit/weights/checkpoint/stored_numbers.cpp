@@ -117,8 +117,9 @@ void reorder(Form form, std::span<const float> in, std::size_t columns, const Fo
       return reorder_pixels(rows, columns, sizes.patch_size * sizes.patch_size, out);
     }
     case Form::cells:
+    case Form::window_kernel:
     case Form::cell_kernel: {  // each row: (C, m m) -> (m m, C)
-      const std::size_t of_cell = sizes.cell * sizes.cell;
+      const std::size_t of_cell = form == Form::window_kernel ? 9 : sizes.cell * sizes.cell;
       for (std::size_t row = 0; row < in.size(); row += columns)
         transpose(in.subspan(row, columns), of_cell, columns / of_cell, out + row);
       return;
@@ -173,7 +174,7 @@ void add_inputs(std::span<const float> in, std::size_t columns, std::span<float>
 /// Whether the numbers are sums of those in the file, or without some of them.
 bool sums_numbers(Form form) {
   return form == Form::after_first || form == Form::frames || form == Form::first_added ||
-         form == Form::inputs_added || form == Form::one_added;
+         form == Form::inputs_added || form == Form::one_added || form == Form::joined_inputs;
 }
 
 bool moves_numbers(Form form) {
@@ -190,6 +191,7 @@ bool moves_numbers(Form form) {
     case Form::last_first:
     case Form::patches_second:
     case Form::cells:
+    case Form::window_kernel:
     case Form::cell_kernel: return true;
     default: return false;
   }
@@ -223,7 +225,8 @@ void compute_sincos(const Row& row, const Shape& shape, const FormSizes& sizes, 
 bool is_plain(const StoredRows& piece) {
   return piece.entry != nullptr && piece.entry->updates.empty() && piece.mask == nullptr &&
          !sums_numbers(piece.row.form) && piece.row.form != Form::prefix_rows &&
-         piece.row.form != Form::mlp_and_qkv && !moves_numbers(piece.row.form);
+         piece.row.form != Form::first_dropped && piece.row.form != Form::mlp_and_qkv &&
+         !moves_numbers(piece.row.form);
 }
 
 }  // namespace
@@ -257,6 +260,13 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
       Tensor<float> stored(Shape{2 * count});
       convert(*piece.entry, stored.flat());
       add_inputs(stored.flat(), shape.last(), {target, count});
+    } else if (piece.row.form == Form::joined_inputs && shape.rank() == 2) {
+      const std::size_t width = sizes.query_rows + sizes.hidden;
+      const std::size_t first = piece.row.part == Part::fc2_weight ? sizes.query_rows : 0;
+      Tensor<float> stored(Shape{shape[0], width});
+      convert(*piece.entry, stored.flat());
+      for (std::size_t row = 0; row < shape[0]; ++row)
+        std::copy_n(stored.view().row(row) + first, shape.last(), target + row * shape.last());
     } else if (piece.row.form == Form::frames) {
       Tensor<float> stored(Shape{count * sizes.frames});
       convert(*piece.entry, stored.flat());

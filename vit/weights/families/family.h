@@ -67,6 +67,7 @@ extern const Family kOpenClipFamily;         // families/open_clip.cpp
 extern const Family kTorchvisionFamily;      // families/torchvision_vit.cpp
 extern const Family kGoogleFamily;           // families/google_vit.cpp
 extern const Family kHfVitFamily;            // families/hf_vit.cpp
+extern const Family kHfBeitFamily;           // families/hf_beit.cpp
 extern const Family kHfDinov2Family;         // families/hf_dinov2.cpp
 extern const Family kHfDinov3Family;         // families/hf_dinov3.cpp
 extern const Family kHfClipFamily;           // families/hf_clip.cpp
@@ -103,6 +104,12 @@ extern const Family kHfAimv2Family;        // families/hf_aimv2.cpp
 extern const Family kHfBlipFamily;         // families/hf_blip.cpp
 extern const Family kHfRenamedFamily;      // families/hf_renamed.cpp
 extern const Family kHfPix2StructFamily;   // families/hf_pix2struct.cpp
+extern const Family kHfSamFamily;          // families/hf_sam.cpp
+extern const Family kHfSamDeepSeekFamily;  // families/hf_sam_deepseek.cpp
+extern const Family kHfSamOcrFamily;       // families/hf_sam_ocr.cpp
+extern const Family kHfVitDetFamily;       // families/hf_vitdet.cpp
+extern const Family kTimmGemma4Family;     // families/timm_gemma4.cpp
+extern const Family kTimmSamFamily;        // families/timm_sam.cpp
 extern const Family kTimmTowerFamily;      // families/timm_towers.cpp
 extern const Family kCroCoFamily;          // families/naver_croco.cpp
 

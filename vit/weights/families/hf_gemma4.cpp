@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "vit/weights/families/bounds.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/tower.h"
 
@@ -41,44 +42,15 @@ constexpr Row kRows[] = {
 static_assert(is_complete(kRows));
 
 constexpr Row kBounds[] = {
-    joined(Part::q_clip, {0, 4}, "encoder.layers.{}.self_attn.q_proj.input_min"),
-    joined(Part::q_clip, {1, 4}, "encoder.layers.{}.self_attn.q_proj.input_max"),
-    joined(Part::q_clip, {2, 4}, "encoder.layers.{}.self_attn.q_proj.output_min"),
-    joined(Part::q_clip, {3, 4}, "encoder.layers.{}.self_attn.q_proj.output_max"),
-    joined(Part::k_clip, {0, 4}, "encoder.layers.{}.self_attn.k_proj.input_min"),
-    joined(Part::k_clip, {1, 4}, "encoder.layers.{}.self_attn.k_proj.input_max"),
-    joined(Part::k_clip, {2, 4}, "encoder.layers.{}.self_attn.k_proj.output_min"),
-    joined(Part::k_clip, {3, 4}, "encoder.layers.{}.self_attn.k_proj.output_max"),
-    joined(Part::v_clip, {0, 4}, "encoder.layers.{}.self_attn.v_proj.input_min"),
-    joined(Part::v_clip, {1, 4}, "encoder.layers.{}.self_attn.v_proj.input_max"),
-    joined(Part::v_clip, {2, 4}, "encoder.layers.{}.self_attn.v_proj.output_min"),
-    joined(Part::v_clip, {3, 4}, "encoder.layers.{}.self_attn.v_proj.output_max"),
-    joined(Part::proj_clip, {0, 4}, "encoder.layers.{}.self_attn.o_proj.input_min"),
-    joined(Part::proj_clip, {1, 4}, "encoder.layers.{}.self_attn.o_proj.input_max"),
-    joined(Part::proj_clip, {2, 4}, "encoder.layers.{}.self_attn.o_proj.output_min"),
-    joined(Part::proj_clip, {3, 4}, "encoder.layers.{}.self_attn.o_proj.output_max"),
-    joined(Part::gate_clip, {0, 4}, "encoder.layers.{}.mlp.gate_proj.input_min"),
-    joined(Part::gate_clip, {1, 4}, "encoder.layers.{}.mlp.gate_proj.input_max"),
-    joined(Part::gate_clip, {2, 4}, "encoder.layers.{}.mlp.gate_proj.output_min"),
-    joined(Part::gate_clip, {3, 4}, "encoder.layers.{}.mlp.gate_proj.output_max"),
-    joined(Part::fc1_clip, {0, 4}, "encoder.layers.{}.mlp.up_proj.input_min"),
-    joined(Part::fc1_clip, {1, 4}, "encoder.layers.{}.mlp.up_proj.input_max"),
-    joined(Part::fc1_clip, {2, 4}, "encoder.layers.{}.mlp.up_proj.output_min"),
-    joined(Part::fc1_clip, {3, 4}, "encoder.layers.{}.mlp.up_proj.output_max"),
-    joined(Part::fc2_clip, {0, 4}, "encoder.layers.{}.mlp.down_proj.input_min"),
-    joined(Part::fc2_clip, {1, 4}, "encoder.layers.{}.mlp.down_proj.input_max"),
-    joined(Part::fc2_clip, {2, 4}, "encoder.layers.{}.mlp.down_proj.output_min"),
-    joined(Part::fc2_clip, {3, 4}, "encoder.layers.{}.mlp.down_proj.output_max"),
+    VIT_BOUNDS(Part::q_clip, "encoder.layers.{}.self_attn.q_proj"),
+    VIT_BOUNDS(Part::k_clip, "encoder.layers.{}.self_attn.k_proj"),
+    VIT_BOUNDS(Part::v_clip, "encoder.layers.{}.self_attn.v_proj"),
+    VIT_BOUNDS(Part::proj_clip, "encoder.layers.{}.self_attn.o_proj"),
+    VIT_BOUNDS(Part::gate_clip, "encoder.layers.{}.mlp.gate_proj"),
+    VIT_BOUNDS(Part::fc1_clip, "encoder.layers.{}.mlp.up_proj"),
+    VIT_BOUNDS(Part::fc2_clip, "encoder.layers.{}.mlp.down_proj"),
 };
 static_assert(is_sound(kBounds));
-
-/// Bounds that a file keeps though its configuration does not use them.
-constexpr Ignored kUnusedBounds[] = {
-    {"*_proj.input_min", "the configuration does not clip"},
-    {"*_proj.input_max", "the configuration does not clip"},
-    {"*_proj.output_min", "the configuration does not clip"},
-    {"*_proj.output_max", "the configuration does not clip"},
-};
 
 void set_merger(const SourceFiles& files, const Json& json, ModelConfig& c) {
   MergerConfig& merger = c.merger.emplace();
@@ -96,42 +68,23 @@ void set_merger(const SourceFiles& files, const Json& json, ModelConfig& c) {
 }
 
 ModelConfig read_config(const SourceFiles& files, const Json& json) {
-  ModelConfig c = read_tower(files, json,
-                             {.embed_dim = 768,
-                              .depth = 16,
-                              .num_heads = 12,
-                              .mlp_dim = 3072,
-                              .patch_size = 16,
-                              .norm_eps = json.find_double("rms_norm_eps").value_or(1e-6)});
-  c.family = "gemma4";
-  if (const auto name = json.find("hidden_activation")) {
-    c.mlp.activation = read_choice<Activation>(*name, {{"gelu_pytorch_tanh", Activation::gelu_tanh},
-                                                       {"gelu", Activation::gelu},
-                                                       {"silu", Activation::silu}});
-  } else {
-    c.mlp.activation = Activation::gelu_tanh;
-  }
+  const TowerDefaults defaults{.embed_dim = 768,
+                               .depth = 16,
+                               .num_heads = 12,
+                               .mlp_dim = 3072,
+                               .patch_size = 16,
+                               .norm_eps = json.find_double("rms_norm_eps").value_or(1e-6)};
+  const ModelConfig sizes = read_tower(files, json, defaults);  // refuses other channels and overrides
+  ModelConfig c = gemma4_config(json, defaults);
+  c.architecture = sizes.architecture;
+  c.library = sizes.library;
   c.attention.head_dim = find_tower_size(json, {"head_dim"}, 64);
-  const std::size_t key_heads = find_tower_size(json, {"num_key_value_heads"}, c.attention.num_heads);
-  if (key_heads != c.attention.num_heads) c.attention.num_key_heads = key_heads;
-  c.encoder.norm.kind = NormKind::rms;
-  c.patch.bias = c.mlp.bias = c.attention.qkv_bias = c.attention.proj_bias =
-      false;  // whatever attention_bias says
-  c.attention.qk_norm = NormKind::rms;
-  c.attention.value_norm = c.encoder.branch_norm = true;
-  c.attention.scale = 1.0;
-  c.patch.unit_pixels = true;
   c.encoder.clipped = json.find_bool("use_clipped_linears").value_or(false);
-  c.mlp.kind = MlpKind::gated;
-  add_tower_rope(json, c, 100.0);
-  c.position.axis_order = AxisOrder::x_then_y;
-  c.position.added = AddedTable::columns_and_rows;
-  const std::size_t length = find_tower_size(json, {"position_embedding_size"}, 10240);
-  c.position.added_grid = {length, length};
   set_merger(files, json, c);
   // about as many visual tokens as the processor makes: 16 x 16 of them
   const std::size_t cells = std::min<std::size_t>(
-      16, std::max<std::size_t>(length / std::max<std::size_t>(c.merger->cells.size, 1), 1));
+      16,
+      std::max<std::size_t>(c.position.added_grid.rows / std::max<std::size_t>(c.merger->cells.size, 1), 1));
   c.image.height = c.image.width = cells * c.merger->cells.size * c.patch.size;
   return c;
 }
@@ -155,6 +108,44 @@ std::optional<Match> match(const SourceFiles& files) {
 
 }  // namespace
 }  // namespace hf_gemma4
+
+ModelConfig gemma4_config(const Json& json, const TowerDefaults& defaults) {
+  ModelConfig c;
+  c.family = "gemma4";
+  c.embed_dim = find_tower_size(json, {"hidden_size", "embed_dim"}, defaults.embed_dim);
+  c.encoder.depth = find_tower_size(json, {"num_hidden_layers", "depth"}, defaults.depth);
+  c.attention.num_heads = find_tower_size(json, {"num_attention_heads", "num_heads"}, defaults.num_heads);
+  c.mlp.dim = find_tower_size(json, {"intermediate_size"}, defaults.mlp_dim);
+  c.patch.size = find_tower_size(json, {"patch_size"}, defaults.patch_size);
+  c.encoder.norm.eps = static_cast<float>(json.find_double("norm_eps").value_or(defaults.norm_eps));
+  c.mlp.activation = Activation::gelu_tanh;
+  if (const auto name = json.find("hidden_activation")) {
+    c.mlp.activation = read_choice<Activation>(*name, {{"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                       {"gelu", Activation::gelu},
+                                                       {"silu", Activation::silu}});
+  }
+  const std::size_t key_heads =
+      find_tower_size(json, {"num_key_value_heads", "num_kv_heads"}, c.attention.num_heads);
+  if (key_heads != c.attention.num_heads) c.attention.num_key_heads = key_heads;
+  c.encoder.norm.kind = NormKind::rms;
+  c.patch.bias = c.mlp.bias = c.attention.qkv_bias = c.attention.proj_bias =
+      false;  // whatever attention_bias says
+  c.attention.qk_norm = NormKind::rms;
+  c.attention.value_norm = c.encoder.branch_norm = true;
+  c.attention.scale = 1.0;
+  c.patch.unit_pixels = true;
+  c.mlp.kind = MlpKind::gated;
+  c.tokens.class_token = false;
+  c.head.pooling = Pooling::none;
+  c.encoder.token_norm = false;
+  add_tower_rope(json, c, 100.0);
+  c.position.axis_order = AxisOrder::x_then_y;
+  c.position.added = AddedTable::columns_and_rows;
+  const std::size_t length = find_tower_size(json, {"position_embedding_size"}, 10240);
+  c.position.added_grid = {length, length};
+  c.image.height = c.image.width = 768;
+  return c;
+}
 
 constinit const Family kHfGemma4Family{.name = "hf_gemma4",
                                        .anchor = "patch_embedder.input_proj.weight",

@@ -17,6 +17,10 @@ std::optional<PartRows> rows_of_part(Form form, Part part, const FormSizes& size
     if (part == Part::class_token) return PartRows{0, 1, sizes.prefix_tokens};
     return PartRows{1, sizes.prefix_tokens - 1, sizes.prefix_tokens};
   }
+  if (form == Form::first_dropped) {
+    const std::size_t patches = sizes.grid.rows * sizes.grid.columns;
+    return PartRows{1, patches, 1 + patches};
+  }
   if (form != Form::mlp_and_qkv) return std::nullopt;
   const std::size_t all = sizes.hidden + sizes.qkv_rows;
   if (part == Part::fc1_weight || part == Part::fc1_bias) return PartRows{0, sizes.hidden, all};
@@ -40,6 +44,9 @@ std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSize
     return {shape[0], shape[1] / (patch * patch * sizes_of.frames), sizes_of.frames, patch, patch};
   if (row.form == Form::cell_kernel && shape.rank() == 2)
     return {shape[0], shape[1] / cell / cell, cell, cell};
+  if (row.form == Form::joined_inputs && shape.rank() == 2)
+    return {shape[0], sizes_of.query_rows + sizes_of.hidden};
+  if (row.form == Form::window_kernel && shape.rank() == 2) return {shape[0], shape[1] / 9, 3, 3};
   if (row.form == Form::flax_patch) return {patch, patch, shape[1] / (patch * patch), shape[0]};
   if ((row.form == Form::transposed || row.form == Form::flax) && shape.rank() == 2)
     return {shape[1], shape[0] / row.into.of * row.from.of};

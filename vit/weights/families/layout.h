@@ -39,11 +39,14 @@ enum class Form : std::uint8_t {
   last_first,      // the last row, then those in front of it
   cells,           // (N, C m m) for (N, m m C): cells of m x m tokens, channel by channel
   cell_kernel,     // (N, C, m, m) for the same
+  window_kernel,   // (N, C, 3, 3) for (N, 9 C)
   prefix_rows,     // (prefix, C): the class token, then registers
   mlp_and_qkv,     // (F + A + 2 G, C): the rows of fc1, then those of q, k and v
+  joined_inputs,   // (C, A + F): the inputs of proj, then those of fc2
   patches_second,  // of position tables, one or several: class row, patches, rows of the other prefix tokens
   after_first,     // (1 + L, C) for L rows: the first is of no token
   first_added,     // (1 + N, C) for (N, C): row 0 is added to all others
+  first_dropped,   // (1 + N, C) for (N, C): row 0 is not used
   inputs_added,    // (N, 2 C) for (N, C): both halves read the same input
   one_added,       // of a gamma: 1 + what is stored (Gemma)
   sincos,          // not stored: rows of sines and cosines, position/tables.h
@@ -59,6 +62,8 @@ constexpr bool applies(Form form, Part part) {
     case Form::frames:
     case Form::frames_apart:
     case Form::cell_kernel:
+    case Form::window_kernel:
+    case Form::joined_inputs:
     case Form::cells:
     case Form::inputs_added:
     case Form::transposed: return !is_vector(part);

@@ -40,6 +40,18 @@ std::size_t in_size(const TensorEntry& entry, Form form) {
   return swapped ? entry.shape.front() : entry.shape.back();
 }
 
+/// The size of images by a table of relative positions of a square grid.
+void infer_from_distances(const SourceFiles& files, const Layout& layout, TimmArgs& args) {
+  const Part part = args.rel_pos ? Part::block_relative_table : Part::relative_table;
+  const TensorEntry* const table = files.find(layout, part);
+  if (table == nullptr || table->shape.size() != 2) return;
+  args.num_heads = table->shape[1];
+  const std::size_t of_token = args.class_token ? 3 : 0;
+  const double rows = static_cast<double>(table->shape[0] - std::min(table->shape[0], of_token));
+  const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(rows)));
+  set_square_image((edge + 1) / 2 * ((edge + 1) / 2), args);
+}
+
 /// What the tensors say of a file without config: everything but heads, epsilon, activation, rotation and
 /// pooling.
 void infer_from_tensors(const SourceFiles& files, const Layout& layout, TimmArgs& args) {
@@ -74,6 +86,7 @@ void infer_from_tensors(const SourceFiles& files, const Layout& layout, TimmArgs
   if (const TensorEntry* const fc1 = find(Part::pool_fc1_weight); fc1 && fc1->shape.size() == 2)
     args.attn_pool_mlp_dim = fc1->shape[0];
   const TensorEntry* const table = find(Part::position_table);
+  if (table == nullptr) infer_from_distances(files, layout, args);
   if (table == nullptr || table->shape.size() < 2) return;
   if (layout.sources(Part::position_table).front().row.form == Form::grid) {
     if (table->shape.size() == 4) args.pos_embed_grid_size = {table->shape[1], table->shape[2]};
@@ -124,6 +137,26 @@ void keep_stored_table(const SourceFiles& files, const Layout& layout, const Tim
   if (rows == position.added_prefix_rows + stored.rows * stored.columns) position.added_grid = stored;
 }
 
+/// The same of a table of relative positions; of a bare file it is that of a square.
+void keep_relative_table(const SourceFiles& files, const Layout& layout, const TimmArgs& stored,
+                         ModelConfig& config) {
+  std::optional<RelativeConfig>& relative = config.position.relative;
+  if (!relative || relative->kind != RelativeKind::table) return;
+  const bool shared = relative->scope == RelativeScope::shared;
+  const TensorEntry* const table =
+      files.find(layout, shared ? Part::relative_table : Part::block_relative_table);
+  if (table == nullptr || table->shape.size() != 2) return;
+  const std::size_t rows =
+      table->shape[0] - std::min<std::size_t>(config.num_prefix_tokens() * 3, table->shape[0]);
+  const GridSize own{stored.image_height / config.patch.size, stored.image_width / config.patch.size};
+  if (rows == (2 * own.rows - 1) * (2 * own.columns - 1)) {
+    relative->grid = own;
+    return;
+  }
+  const auto edge = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(rows))));
+  if (edge * edge == rows && edge % 2 == 1) relative->grid = {(edge + 1) / 2, (edge + 1) / 2};
+}
+
 }  // namespace
 
 TimmArgs stored_args(const SourceFiles& files, const Architecture& architecture, const Layout& layout) {
@@ -162,6 +195,8 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
       {"rope.freqs_sin", "rotation table, recomputed"},
       {"*.attn.rope.freqs_cos", "rotation table, recomputed"},
       {"*.attn.rope.freqs_sin", "rotation table, recomputed"},
+      {"*relative_position_index", "recomputed"},
+      {"*rel_coords_log", "recomputed"},
   };
   static constexpr Ignored kClassifier[] = {
       {"head.weight", "the config asks for no classifier"},
@@ -172,6 +207,7 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
   if (published.config.head.num_classes == 0) ignored.push_back(kClassifier);
   ignored.push_back(noted_projector(files));
   keep_stored_table(files, layout, published.stored, published.config);
+  keep_relative_table(files, layout, published.stored, published.config);
   if (files.has_weights) check_facts(files, layout, published.config, notes);
   published.config.head.projects =
       head_projects(files, layout, architecture.projection_dim, published.config);

@@ -92,6 +92,9 @@ const std::map<std::string, Setter>& setters() {
              read_choice<TableResampling>(v, {{"bicubic", TableResampling::bicubic_antialias},
                                               {"bilinear", TableResampling::bilinear_antialias}});
        }},
+      {"pos_embed_antialias", [](TimmArgs& a, const Json& v) { a.pos_embed_antialias = v.as_bool(); }},
+      {"pos_embed_align_corners", [](TimmArgs& a, const Json& v) { a.pos_embed_align_corners = v.as_bool(); }},
+      {"pos_embed_ar_preserving", [](TimmArgs& a, const Json& v) { a.pos_embed_ar_preserving = v.as_bool(); }},
       {"depth", [](TimmArgs& a, const Json& v) { a.depth = count(v); }},
       {"num_heads", [](TimmArgs& a, const Json& v) { a.num_heads = count(v); }},
       {"mlp_ratio",
@@ -109,7 +112,9 @@ const std::map<std::string, Setter>& setters() {
       {"use_abs_pos_emb", [](TimmArgs& a, const Json& v) { a.pos_embed = v.as_bool(); }},
       {"pos_embed",
        [](TimmArgs& a, const Json& v) {
-         a.pos_embed = read_choice<bool>(v, {{"learn", true}, {"none", false}, {"", false}});
+         a.pos_embed_factorized = v.is_string() && v.as_string() == "factorized";
+         a.pos_embed = read_choice<bool>(
+             v, {{"learn", true}, {"learned", true}, {"factorized", true}, {"none", false}, {"", false}});
        }},
       {"qkv_bias", [](TimmArgs& a, const Json& v) { a.qkv_bias = v.as_bool(); }},
       {"proj_bias", [](TimmArgs& a, const Json& v) { a.proj_bias = v.as_bool(); }},
@@ -148,14 +153,42 @@ const std::map<std::string, Setter>& setters() {
       {"embed_layer", [](TimmArgs&, const Json& v) { expect_class(v, {"PatchEmbed"}); }},
       {"block_fn",
        [](TimmArgs& a, const Json& v) {
-         a.parallel = class_name(v) == "ParallelScalingBlock";
-         if (!a.parallel) expect_class(v, {"Block", "EvaBlock", "ParallelScalingBlock"});
+         a.differential = class_name(v) == "DiffParallelScalingBlock";
+         a.parallel = a.differential || class_name(v) == "ParallelScalingBlock";
+         a.post_norm_blocks = class_name(v) == "ResPostBlock" || class_name(v) == "ResPostRelPosBlock";
+         if (a.post_norm_blocks) a.layer_scale = false;
+         if (a.parallel || a.post_norm_blocks) return;
+         expect_class(v, {"Block", "EvaBlock", "RelPosBlock", "ParallelScalingBlock", "DiffParallelScalingBlock", "ResPostBlock",
+                          "ResPostRelPosBlock"});
        }},
-      {"attn_layer", [](TimmArgs&, const Json& v) { expect_class(v, {"Attention"}); }},
+      {"use_post_norm",
+       [](TimmArgs& a, const Json& v) {
+         a.post_norm_blocks = v.as_bool();
+         if (a.post_norm_blocks) a.layer_scale = false;
+       }},
+      {"use_rel_pos_bias", [](TimmArgs& a, const Json& v) { a.rel_pos = v.as_bool(); }},
+      {"use_shared_rel_pos_bias", [](TimmArgs& a, const Json& v) { a.shared_rel_pos = v.as_bool(); }},
+      {"shared_rel_pos",
+       [](TimmArgs& a, const Json& v) {
+         a.shared_rel_pos = v.as_bool();
+         a.rel_pos = !a.shared_rel_pos;
+       }},
+      {"rel_pos_type",
+       [](TimmArgs& a, const Json& v) {
+         a.rel_pos_mlp = read_choice<bool>(v, {{"mlp", true}, {"bias", false}});
+       }},
+      {"rel_pos_dim", [](TimmArgs& a, const Json& v) { a.rel_pos_dim = count(v); }},
+      {"attn_layer",
+       [](TimmArgs& a, const Json& v) {
+         const std::string_view name = class_name(v);
+         a.differential = name == "diff" || name == "DiffAttention";
+         if (!a.differential && name != "attn" && !name.empty()) expect_class(v, {"Attention", "DiffAttention"});
+       }},
       {"num_kv_heads",
        [](TimmArgs& a, const Json& v) {
-         if (v.is_array() || count(v) != a.num_heads) refuse(v, "the number of heads; shared heads are not implemented");
+         if (!v.is_array()) a.num_kv_heads = count(v);  // a number for each block is seen in the tensors
        }},
+      {"attn_only_layer_scale", [](TimmArgs& a, const Json& v) { a.attn_only_layer_scale = v.as_bool(); }},
       {"act_layer",
        [](TimmArgs& a, const Json& v) {
          a.activation = activation_of(v);
@@ -219,9 +252,17 @@ void check_positive(const Json& value) {
 
 /// Switches that change the arithmetic and are not implemented; their neutral value is accepted.
 const std::map<std::string, bool>& neutral_values() {
-  static const std::map<std::string, bool> values = {
-      {"use_post_norm", false}, {"dynamic_img_pad", false}, {"attn_only_layer_scale", false}};
+  static const std::map<std::string, bool> values = {{"dynamic_img_pad", false}};
   return values;
+}
+
+/// F.interpolate's mode, antialias and align_corners as one.
+TableResampling table_resampling(const TimmArgs& args) {
+  const bool bilinear = args.pos_embed_interp_mode == TableResampling::bilinear_antialias;
+  if (args.pos_embed_factorized) return TableResampling::bilinear;  // always linear
+  if (bilinear && args.pos_embed_align_corners) return TableResampling::bilinear_aligned;
+  if (args.pos_embed_antialias) return args.pos_embed_interp_mode;
+  return bilinear ? TableResampling::bilinear : TableResampling::bicubic;
 }
 
 void set_position(const TimmArgs& args, ModelConfig& config) {
@@ -231,10 +272,22 @@ void set_position(const TimmArgs& args, ModelConfig& config) {
                                                                             : AddedTable::prefix_and_patches;
     position.added_grid =
         args.pos_embed_grid_size == GridSize{} ? config.native_grid() : args.pos_embed_grid_size;
-    position.added_prefix_rows = position.added == AddedTable::patches ? 0 : config.num_prefix_tokens();
+    position.added_prefix_rows =
+        position.added == AddedTable::prefix_and_patches ? config.num_prefix_tokens() : 0;
   }
-  position.resampling = args.pos_embed_interp_mode;
+  position.resampling = table_resampling(args);
+  position.square_table = args.pos_embed_ar_preserving;
+  if (args.pos_embed && args.pos_embed_factorized) position.added = AddedTable::columns_and_rows;
   position.reuse = TableReuse::equal_grid;
+  if (args.rel_pos || args.shared_rel_pos) {
+    position.relative = RelativeConfig{.kind = args.rel_pos_mlp ? RelativeKind::mlp : RelativeKind::table,
+                                       .grid = config.native_grid(),
+                                       .scope = !args.shared_rel_pos ? RelativeScope::blocks
+                                                : args.rel_pos       ? RelativeScope::both
+                                                                     : RelativeScope::shared,
+                                       .resampling = RelativeResampling::geometric,
+                                       .mlp_dim = args.rel_pos_mlp ? args.rel_pos_dim : 0};
+  }
   if (!args.rope) return;
   position.rope = args.rope_type == TimmRope::mixed ? RopeKind::mixed : RopeKind::axial;
   position.axis_order = args.rope_xy ? AxisOrder::x_then_y : AxisOrder::y_then_x;
@@ -258,6 +311,15 @@ std::size_t hidden_width(const TimmArgs& args, double ratio, const char* name, s
   VIT_CHECK(hidden >= 1 && hidden <= 1e6, kWhere, source, ": ", name, " of ", ratio,
             " gives a hidden width of ", hidden);
   return static_cast<std::size_t>(hidden);
+}
+
+void set_key_heads(const TimmArgs& args, ModelConfig& config) {
+  if (args.num_kv_heads == 0 || args.num_kv_heads == args.num_heads) return;
+  std::vector<std::size_t>& heads = config.attention.block_key_heads;
+  const std::size_t full = args.num_full_attn_blocks, depth = std::min<std::size_t>(args.depth, 1024);
+  for (std::size_t i = 0; i < depth; ++i)
+    heads.push_back(i < full || i + full >= depth ? args.num_heads : args.num_kv_heads);
+  if (2 * full >= depth) heads.clear();
 }
 
 void set_mlp(const TimmArgs& args, ModelConfig& config, std::string_view source) {
@@ -428,11 +490,14 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, st
   config.attention.proj_bias = config.mlp.bias = args.proj_bias;
   config.attention.norm = args.scale_attn_inner;
   config.encoder.parallel = args.parallel;
+  config.encoder.post_norm = args.post_norm_blocks;
+  config.attention.differential = args.differential;
   config.patch.embed_norm = args.embed_norm;
   config.encoder.norm.kind = args.rms_norm ? NormKind::rms : NormKind::layer;
   if (args.qk_norm) config.attention.qk_norm = config.encoder.norm.kind;
   if (args.parallel) config.mlp.bias = true;  // zeros replace that of fc2 where there is none
   config.encoder.layer_scale = args.layer_scale;
+  set_key_heads(args, config);
   set_position(args, config);
   set_mlp(args, config, source);
   set_head(args, config, source);

@@ -1,6 +1,7 @@
 // The vision towers of language models that timm publishes by themselves: qwen3_vit_* and deepseek_vit_*.
 // Variants that end in _enc are the encoder with its merger; others keep it after "encoder." and pool its
-// tokens. Source: timm, models/qwen3_vit.py and models/deepseek_vit.py.
+// tokens, or with _merge and _align the visual tokens. Source: timm, models/qwen3_vit.py and
+// models/deepseek_vit.py.
 #include <algorithm>
 #include <array>
 
@@ -122,9 +123,11 @@ void set_pooling(const SourceFiles& files, const Json& args, std::string_view na
   const bool merges = args.find_string("encoder_pool").value_or("") != "" || name.ends_with("_merge") ||
                       name.ends_with("_align");
   if (!classifies) return;
-  VIT_CHECK(!merges, kWhere.with(ErrorKind::unsupported), files.config_name(), ": ", in_quotes(name),
-            " pools visual tokens after its merger, which is not implemented; its _enc variant gives them");
-  c.merger.reset();
+  if (merges) {
+    c.head.pools_merged = pool.empty() || pool == "avg";
+  } else {
+    c.merger.reset();
+  }
   c.head.pooling = pool.empty() || pool == "avg" ? Pooling::patch_mean : Pooling::none;
   c.head.pooled_norm = c.head.pooling != Pooling::none;
   c.head.num_classes = rows_of_tensor(files, "head.weight", Place::outside, 0);

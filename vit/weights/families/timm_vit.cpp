@@ -1,7 +1,10 @@
 // timm's own files: the names of its VisionTransformer, Eva and NaFlexVit classes, and its rules. OpenCLIP's
 // files with a timm tower keep its names under visual.trunk. and the projection outside. Source:
-// huggingface/pytorch-image-models, models/vision_transformer.py, models/eva.py and models/naflexvit.py.
+// huggingface/pytorch-image-models, models/vision_transformer.py, models/eva.py, models/beit.py,
+// models/vision_transformer_relpos.py and models/naflexvit.py.
 #include "vit/weights/families/timm_vit.h"
+
+#include <algorithm>
 
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
@@ -26,6 +29,11 @@ constexpr Row kRows[] = {
     {Part::qkv_weight, "blocks.{}.attn.qkv.*"},
     {Part::q_norm_gamma, "blocks.{}.attn.q_norm.*"},
     {Part::k_norm_gamma, "blocks.{}.attn.k_norm.*"},
+    joined(Part::lambda, {0, 4}, "blocks.{}.attn.lambda_q1"),
+    joined(Part::lambda, {1, 4}, "blocks.{}.attn.lambda_k1"),
+    joined(Part::lambda, {2, 4}, "blocks.{}.attn.lambda_q2"),
+    joined(Part::lambda, {3, 4}, "blocks.{}.attn.lambda_k2"),
+    {Part::sub_norm_gamma, "blocks.{}.attn.sub_norm.weight"},
     {Part::attention_norm_gamma, "blocks.{}.attn.norm.*"},
     {Part::proj_weight, "blocks.{}.attn.proj.*"},
     {Part::scale1, "blocks.{}.ls1.gamma"},
@@ -51,6 +59,8 @@ static_assert(is_complete(kRows));
 /// Eva's name of the layer scales, and that of DeiT-III's own repository.
 constexpr Row kGammas[] = {{Part::scale1, "blocks.{}.gamma_1"}, {Part::scale2, "blocks.{}.gamma_2"}};
 
+constexpr Row kNoSecondScale[] = {{.part = Part::scale2, .constant = 1.0f}};
+
 /// One matrix (2M, C) holds gate, then value.
 constexpr Row kPackedGate[] = {cut(Part::gate_weight, "blocks.{}.mlp.fc1.*", {0, 2}),
                                cut(Part::fc1_weight, "blocks.{}.mlp.fc1.*", {1, 2})};
@@ -72,8 +82,20 @@ constexpr Row kParallel[] = {
     {Part::fc2_weight, "blocks.{}.mlp_out_proj.*"},
     {Part::scale2, "blocks.{}.ls.gamma"},
 };
+/// The same with differential attention, and one layer after both branches.
+constexpr Row kDifferentialParallel[] = {
+    joined(Part::lambda, {0, 4}, "blocks.{}.lambda_q1"),
+    joined(Part::lambda, {1, 4}, "blocks.{}.lambda_k1"),
+    joined(Part::lambda, {2, 4}, "blocks.{}.lambda_q2"),
+    joined(Part::lambda, {3, 4}, "blocks.{}.lambda_k2"),
+    {Part::sub_norm_gamma, "blocks.{}.sub_norm.weight"},
+    {Part::proj_weight, "blocks.{}.out_proj.weight", Form::joined_inputs},
+    {Part::proj_bias, "blocks.{}.out_proj.bias"},
+    {Part::fc2_weight, "blocks.{}.out_proj.weight", Form::joined_inputs},
+    {.part = Part::fc2_bias},
+};
 constexpr Row kParallelMlpBias[] = {{Part::fc1_bias, "blocks.{}.mlp_bias"}};
-static_assert(is_sound(kParallel) && is_sound(kParallelMlpBias));
+static_assert(is_sound(kDifferentialParallel) && is_sound(kParallel) && is_sound(kParallelMlpBias));
 
 /// Eva's own attention has no bias of k.
 constexpr Row kOwnBias[] = {joined(Part::qkv_bias, {0, 3}, "blocks.{}.attn.q_bias"),
@@ -88,10 +110,31 @@ constexpr Row kSeparateOwnBias[] = {joined(Part::qkv_bias, {0, 3}, "blocks.{}.at
 static_assert(is_sound(kGammas) && is_sound(kPackedGate) && is_sound(kSplitGate) && is_sound(kOwnBias) &&
               is_sound(kSeparate) && is_sound(kSeparateOwnBias));
 
+/// Norms on the outputs of the branches of a block.
+constexpr Row kPostNorm[] = {{Part::branch_norm1_gamma, "blocks.{}.norm1.*"},
+                             {Part::branch_norm2_gamma, "blocks.{}.norm2.*"}};
+
+/// Relative positions of Beit and of VisionTransformerRelPos.
+constexpr Row kRelativeTables[] = {
+    {Part::block_relative_table, "blocks.{}.attn.relative_position_bias_table"},
+    {Part::relative_table, "rel_pos_bias.relative_position_bias_table"}};
+constexpr Row kRelPos[] = {
+    {Part::block_relative_table, "blocks.{}.attn.rel_pos.relative_position_bias_table"},
+    {Part::block_relative_fc1_weight, "blocks.{}.attn.rel_pos.mlp.fc1.*"},
+    {Part::block_relative_fc2_weight, "blocks.{}.attn.rel_pos.mlp.fc2.*"},
+    {Part::relative_table, "shared_rel_pos.relative_position_bias_table"},
+    {Part::relative_fc1_weight, "shared_rel_pos.mlp.fc1.*"},
+    {Part::relative_fc2_weight, "shared_rel_pos.mlp.fc2.*"}};
+static_assert(is_sound(kPostNorm) && is_sound(kRelativeTables) && is_sound(kRelPos));
+
 /// NaFlex takes patches that are cut already, pixel by pixel, and keeps its table as a map.
 constexpr Row kNaFlexEmbeds[] = {{Part::patch_weight, "embeds.proj.weight", Form::pixels},
                                  {Part::patch_bias, "embeds.proj.bias"},
+                                 {Part::class_token, "embeds.cls_token"},
+                                 {Part::register_tokens, "embeds.reg_token"},
                                  {Part::position_table, "embeds.pos_embed", Form::grid}};
+constexpr Row kFactorized[] = {joined(Part::position_table, {0, 2}, "embeds.pos_embed_x"),
+                               joined(Part::position_table, {1, 2}, "embeds.pos_embed_y")};
 static_assert(is_sound(kNaFlexEmbeds));
 
 /// OpenCLIP's projection outside of the tower, where timm has a classifier.
@@ -104,6 +147,20 @@ const TensorEntry* outer_projection(const SourceFiles& files) {
                                                 : nullptr;
 }
 
+/// Heads of keys in each block, as the rows of their projections show.
+void set_stored_key_heads(const SourceFiles& files, ModelConfig& config) {
+  std::vector<std::size_t> heads;
+  const std::size_t width = config.head_width();
+  for (std::size_t block = 0; width != 0 && block < config.encoder.depth; ++block) {
+    const TensorEntry* const keys = files.find("blocks." + std::to_string(block) + ".attn.k_proj.weight");
+    if (keys == nullptr || keys->shape.size() != 2 || keys->shape[0] < width) return;
+    heads.push_back(keys->shape[0] / width);
+  }
+  const auto is_full = [&](std::size_t count) { return count == config.attention.num_heads; };
+  if (std::ranges::all_of(heads, is_full)) heads.clear();
+  config.attention.block_key_heads = std::move(heads);
+}
+
 ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) {
   TimmArgs stored = stored_args(files, architecture, timm_layout(files, architecture, architecture.args));
   const TensorEntry* const projection = outer_projection(files);
@@ -111,6 +168,7 @@ ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) 
   Published model = read_published(files, architecture, stored, "timm", naflex_overrides(architecture));
   Layout layout = timm_layout(files, architecture, model.args);
   if (projection != nullptr) layout.add(kOuterProjection);
+  if (!model.args.qkv_fused) set_stored_key_heads(files, model.config);
   return finish(files, architecture, std::move(model), std::move(layout), {});
 }
 
@@ -140,12 +198,18 @@ std::span<const std::string_view> naflex_overrides(const Architecture& architect
 Layout timm_layout(const SourceFiles& files, const Architecture& architecture, const TimmArgs& args) {
   Layout layout = {kRows};
   if (args.timm_class == TimmClass::naflex) layout.add(kNaFlexEmbeds);
+  if (args.pos_embed_factorized) layout.add(kFactorized);
   if (args.parallel || files.any_block_has(kParallelAnchor)) {
     layout.add(kParallel);
+    const bool differential = args.differential || files.any_block_has("blocks.{}.out_proj.weight");
+    if (differential) layout.add(kDifferentialParallel);
     if (files.any_block_has(kParallelMlpBias[0].source)) layout.add(kParallelMlpBias);
-    if (!files.any_block_has("blocks.{}.mlp_out_proj.bias")) layout.set_zeros(Part::fc2_bias, 0);
+    if (!differential && !files.any_block_has("blocks.{}.mlp_out_proj.bias"))
+      layout.set_zeros(Part::fc2_bias, 0);
   }
   const bool eva = args.timm_class == TimmClass::eva;
+  if (args.post_norm_blocks) layout.add(kPostNorm);
+  if (args.rel_pos || args.shared_rel_pos) layout.add(eva ? std::span<const Row>(kRelativeTables) : kRelPos);
   if (eva && !args.qkv_fused) layout.add(kSeparate);
   if (eva && args.attn_type == TimmAttention::eva) {
     if (args.qkv_fused) {
@@ -156,6 +220,7 @@ Layout timm_layout(const SourceFiles& files, const Architecture& architecture, c
   }
   const bool of_deit = architecture.family == "deit3" && files.any_block_has(kGammas[0].source);
   if (eva || of_deit) layout.add(kGammas);
+  if (args.attn_only_layer_scale) layout.add(kNoSecondScale);
   const bool split = args.swiglu_split || (eva && (args.scale_mlp || args.swiglu_align_to != 0));
   if (args.swiglu && split) layout.add(kSplitGate);
   if (args.swiglu && !split) layout.add(kPackedGate);

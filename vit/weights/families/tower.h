@@ -78,6 +78,9 @@ void add_tower_rope(const Json& json, ModelConfig& config, double theta = 10000.
 /// A list of blocks; `fallback` where there is none.
 std::vector<std::size_t> read_blocks(const Json& json, const char* key, std::vector<std::size_t> fallback);
 
+/// Gemma 4's tower by the names of transformers or of timm: all but clipping, width of heads, and merger.
+ModelConfig gemma4_config(const Json& json, const TowerDefaults& defaults);
+
 /// What is left unread of a whole model, and tables of old files.
 extern const std::span<const Ignored> kWholeModelIgnored;
 
