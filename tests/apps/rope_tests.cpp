@@ -167,9 +167,9 @@ TEST_CASE("rope: hostile arrays are refused with one line") {
       {"not a number", header("<f4", {2, 8}) + zeros.substr(4) + nan},
       {"six dimensions", header("<f4", {1, 1, 1, 1, 2, 8}) + zeros},
       {"complex of four dimensions", header("<c8", {1, 1, 1, 8}) + zeros}};
-  for (const auto& [name, bytes] : files) {
-    CAPTURE(std::string(name));
-    write_text(folder / "hostile.npy", bytes);
+  for (const auto& each : files) {
+    CAPTURE(std::string(each.first));
+    write_text(folder / "hostile.npy", each.second);
     const RunResult result = run_vit({"rope", "identify", folder / "hostile.npy"});
     CHECK(result.exit_code == 1);
     CHECK(result.out.empty());

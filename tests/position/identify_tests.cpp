@@ -192,13 +192,14 @@ TEST_CASE("identify: a mistake in a table takes its name away") {
       {"one number", [](Table& t) { t.at(t.tokens - 2, 0) += 0.05; }}};
   for (const RopeConvention& c : rope_conventions()) {
     if (c.kind != ConventionKind::axial) continue;
-    for (const auto& [mistake, make] : mistakes) {
+    for (const auto& each : mistakes) {
+      const std::string& mistake = each.first;  // clang 14 captures no names of a structured binding
       for (const Dtype precision : kPrecisions) {
         CAPTURE(c.name);
         CAPTURE(mistake);
         CAPTURE(std::string(to_string(precision)));
         Table table = table_of(c, {10, 13}, 64, false);
-        make(table);
+        each.second(table);
         const RopeIdentity found = identify(table, precision);
         CHECK_MESSAGE(found.convention == nullptr, name_of(found));
         CHECK(found.nearest != nullptr);
