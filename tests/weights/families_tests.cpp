@@ -568,6 +568,28 @@ TEST_CASE("weights: a config.json of another model of transformers is refused by
   CHECK_ERROR(ErrorKind::unsupported, ("config.json", "\"swin\""), load_checkpoint(scratch.path()));
 }
 
+TEST_CASE("weights: the type and the architecture of a config.json are named before the names of tensors") {
+  const ScratchFolder scratch("other_type");
+  FileCopy(test::data_path("golden/models/timm-vit"))
+      .set_config(R"({"model_type": "of_no_family"})")
+      .write_to(scratch.path());
+  const std::string message = test::message_of([&] { load_checkpoint(scratch.path()); });
+  CHECK(test::contains(message, "\"of_no_family\", which no supported family"));
+  CHECK_FALSE(test::contains(message, "there is no config.json"));
+  const ScratchFolder other("other_architecture");
+  FileCopy(test::data_path("golden/models/hf-vit"))
+      .set_config(R"({"architecture": "resnet50"})")
+      .write_to(other.path());
+  CHECK_ERROR(ErrorKind::unsupported, ("\"resnet50\"", "none of the Vision Transformers"),
+              load_checkpoint(other.path()));
+}
+
+TEST_CASE("weights: a norm that timm's arguments name has its own epsilon") {
+  CHECK(random_checkpoint("vit_base_patch16_clip_224").config.encoder.norm.eps == 1e-5f);
+  CHECK(random_checkpoint("vit_base_patch16_clip_224", {.overrides = {{"norm_layer", "layernorm"}}})
+            .config.encoder.norm.eps == 1e-6f);
+}
+
 TEST_CASE("weights: PyTorch's files are known by their endings, and the member that was read is reported") {
   SKIP_WITHOUT_SHARED("fixtures/models/orig-naver-rope-mixed");
   const fs::path folder = test::shared_path("fixtures/models/orig-naver-rope-mixed");
