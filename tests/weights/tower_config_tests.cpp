@@ -346,7 +346,6 @@ TEST_CASE("towers: what a configuration of a tower can need and is not implement
   };
   for (const Change& change :
        {Change{"sam3", "\"window_size\": 3", "\"window_size\": 0", "window_size"},
-        Change{"sam3", "\"window_size\": 3", "\"window_size\": 4", "not cut into whole windows of 4 x 4"},
         Change{"sapiens2", "  2,\n", "  3,\n", "3 key heads cannot be shared by 4 heads"},
         Change{"sapiens2", "  2,\n", "", "2 numbers of key heads for 3 blocks"},
         Change{"ernie4.5-vl", "\"temporal_merge_size\": 2", "\"temporal_merge_size\": 3",

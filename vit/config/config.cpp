@@ -265,8 +265,10 @@ void validate_windows(const ModelConfig& c) {
   const WindowConfig& windows = *c.attention.windows;
   VIT_CHECK(windows.size != 0, kWhere, "global blocks in a model without windows");
   check_range("window", windows.size, 1, 4096);
-  VIT_CHECK(!windows.pads || (windows.size <= 256 && c.position.rope == RopeKind::none), kWhere,
-            "windows of ", windows.size, " that are completed; 256 are accepted, without rotary positions");
+  const bool counts_in_windows = c.position.rope == RopeKind::axial && c.position.per_window;
+  VIT_CHECK(
+      !windows.pads || (windows.size <= 256 && (c.position.rope == RopeKind::none || counts_in_windows)),
+      kWhere, "windows of ", windows.size, " that are completed; 256 are accepted, without rotary positions");
   VIT_CHECK(c.num_prefix_tokens() == 0, kWhere, "windows contain only patches, but the model has ",
             c.num_prefix_tokens(), " prefix tokens");
   for (const std::size_t block : windows.global_blocks)

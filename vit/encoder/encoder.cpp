@@ -22,6 +22,7 @@ AttentionInput Encoder::attention_of(std::size_t layer, const EncoderInput& inpu
   attention.relative = input.position->relative(layer);
   attention.image_tokens = input.sequences.longest();
   attention.padding.keys = input.position->window_keys(layer);
+  if (attention.padding.keys != 0) attention.padding.rope = input.position->window_factors();
   attention.num_prefix = input.position->turns_prefix() ? 0 : input.num_prefix;
   attention.logit_factor *= input.position->logit_factor();
   return attention;

@@ -177,11 +177,11 @@ class AttentionPass {
 
   void check_padding() const {
     const KeyPadding& padding = input_.padding;
-    VIT_CHECK(
-        padding.keys == 0 || (padding.keys >= input_.sequences.longest() && input_.rope.cos == nullptr &&
-                              input_.mask.hidden == nullptr && !input_.causal),
-        kAttend, padding.keys, " keys of completed sequences for ", input_.sequences.longest(),
-        " tokens, which are neither rotated nor masked");
+    VIT_CHECK(padding.keys == 0 || (padding.keys >= input_.sequences.longest() &&
+                                    (input_.rope.cos == nullptr) == (padding.rope.cos == nullptr) &&
+                                    input_.mask.hidden == nullptr && !input_.causal),
+              kAttend, padding.keys, " keys of completed sequences for ", input_.sequences.longest(),
+              " tokens, which are not masked, and rotated like these");
     VIT_CHECK(padding.keys == 0 || input_.taps.empty(), kAttend,
               "probabilities of tokens next to keys that are not tokens");
     const bool has_bias = input_.relative.table != nullptr || input_.relative.axes != nullptr;
@@ -313,6 +313,14 @@ class AttentionPass {
         });
   }
 
+  /// Factors of all keys of a sequence that is completed.
+  kernels::Rotation rotation_of_completed(std::size_t sequence) const {
+    const position::RopeFactors& rope = input_.padding.rope;
+    if (rope.cos == nullptr) return {};
+    const std::size_t first = sequence * input_.padding.keys % rope.num_patches * rope.num_angles();
+    return {.cos = rope.cos + first, .sin = rope.sin + first, .pairing = rope.pairing, .angles = rope.angles};
+  }
+
   /// Of tokens that are not all there: keys and values of a head, copied together with those that complete
   /// the sequence.
   void pack_padded(const Group& group, std::size_t sequence, std::size_t head, std::size_t first,
@@ -336,6 +344,7 @@ class AttentionPass {
                    .last_token = last,
                    .first_row = first,
                    .head_dim = head_dim_,
+                   .rotation = rotation_of_completed(sequence),
                    .packed = packed_of(group, sequence, head),
                    .scratch = pass_.activations.thread_scratch.row(thread)});
   }

@@ -36,6 +36,8 @@ struct KeyPadding {
   std::size_t keys = 0;          // of each sequence, at least its tokens; 0 = none is completed
   const float* key = nullptr;    // (G)
   const float* value = nullptr;  // (G)
+  /// Of all keys of the sequences of an image, tokens first, where keys are rotated.
+  position::RopeFactors rope{};
 };
 
 /// What one pass of attention works on: the queries of each sequence read all of its keys and values.

@@ -56,6 +56,11 @@ class PositionContext {
   position::RelativeTerms relative(std::size_t layer) const { return relative_.of_block(layer); }
   /// Keys of each window in block `layer` if windows are completed by tokens of zeros, else 0.
   std::size_t window_keys(std::size_t layer) const noexcept { return relative_.keys_of(layer); }
+  /// Factors of the keys of all windows that are completed, window by window, those of patches first; `cos`
+  /// is null if nothing is rotated.
+  position::RopeFactors window_factors() const {
+    return rope_.of_completed ? rope_.of_completed->factors() : position::RopeFactors();
+  }
   /// Factor on the logits of attention (rope_scaling.h).
   double logit_factor() const noexcept { return rope_.logit_factor; }
 

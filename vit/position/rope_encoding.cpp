@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/checked.h"
 
 namespace vit::internal {
 using namespace position;
@@ -131,6 +132,22 @@ GridCoords coordinates(const PositionConfig& config, const PositionShape& shape,
   return sequence.windows ? reordered(raster, sequence.windows->patches) : raster;
 }
 
+/// Coordinates of the cells of all windows, window by window, those of the grid before those that complete a
+/// window.
+GridCoords completed_coords(GridSize grid, std::size_t window, const CoordinateOptions& options) {
+  const GridSize whole{round_up(grid.rows, window), round_up(grid.columns, window)};
+  const WindowOrder order = order_by_windows(whole, window);
+  std::vector<std::uint32_t> cells(order.patches.begin(), order.patches.end());
+  for (std::size_t i = 0; i + 1 < order.starts.size(); ++i) {
+    std::stable_partition(cells.begin() + static_cast<std::ptrdiff_t>(order.starts[i]),
+                          cells.begin() + static_cast<std::ptrdiff_t>(order.starts[i + 1]),
+                          [&](std::uint32_t cell) {
+                            return cell / whole.columns < grid.rows && cell % whole.columns < grid.columns;
+                          });
+  }
+  return reordered(window_coords(whole, window, options), cells);
+}
+
 /// Angles (N, A) of patches after those of the prefix: the class token has its own, others are not rotated.
 Tensor<double> after_prefix(Tensor<double> angles, std::size_t num_prefix,
                             std::span<const double> class_angles) {
@@ -208,6 +225,11 @@ RopeOfGrid RopeEncoding::of_grid(const PatchSequence& sequence) const {
   };
   add(Frame::grid);
   if (!in_windows_.empty()) add(Frame::window);
+  if (!in_windows_.empty() && shape_.completes_windows) {
+    const GridCoords coords = completed_coords(sequence.grid, shape_.window, coordinate_options(config_));
+    const FrequencyVectors frequencies = kind.vectors(frequencies_, config_, shape_, change);
+    out.of_completed.emplace(rope_angles(coords, frequencies, 0), config_.pairing, kind.angles);
+  }
   return out;
 }
 

@@ -19,9 +19,10 @@ namespace vit::internal {
 struct RopeOfGrid {
   /// None, one for all layers, one per layer, or one of the whole grid and one of windows.
   std::vector<position::RopeTable<float>> tables;
-  std::vector<std::uint8_t> table_of_block;  // of whole grid and windows, else empty
-  bool with_prefix = false;                  // whether the tables begin with the prefix tokens
-  double logit_factor = 1.0;                 // on the logits of attention (rope_scaling.h)
+  std::vector<std::uint8_t> table_of_block;                  // of whole grid and windows, else empty
+  std::optional<position::RopeTable<float>> of_completed{};  // of windows with the tokens that complete them
+  bool with_prefix = false;   // whether the tables begin with the prefix tokens
+  double logit_factor = 1.0;  // on the logits of attention (rope_scaling.h)
 
   /// Factors of block `layer`; `cos` is null if nothing is rotated. Throws Error if a model with factors per
   /// layer has no such layer.

@@ -27,9 +27,8 @@ WORDS = ["a cat", "the remote control", "dog", "photo of a horse"]
 
 
 def random_config(pick):
-    """Windows cut the grid whole, as those of the published model."""
-    window, windows = pick.choice([2, 3]), pick.choice([1, 2, 3])
-    grid, patch = window * windows, pick.choice([4, 8, 14])
+    """Windows that divide the grid, as those of the published model, and others."""
+    window, grid, patch = pick.choice([2, 3]), pick.choice([3, 4, 5, 6, 7]), pick.choice([4, 8, 14])
     dim = pick.choice([8, 16, 24, 32])
     heads = lambda width: pick.choice([h for h in (1, 2, 4) if width % h == 0])  # noqa: E731
     width = pick.choice([16, 24, 40])

@@ -346,7 +346,7 @@ std::size_t check_objects(const PromptCase& c) {
 
 TEST_CASE("prompts: every stage of the reference models") {
   SKIP_WITHOUT_SHARED("fixtures/sam3");
-  for (const char* const name : {"whole"}) {
+  for (const char* const name : {"whole", "detector"}) {
     CAPTURE(name);
     CHECK(check_stages(PromptCase(test::shared_path("fixtures/sam3") / name)) >= 8);
   }
@@ -354,7 +354,7 @@ TEST_CASE("prompts: every stage of the reference models") {
 
 TEST_CASE("prompts: instances and maps of images are those of the reference models") {
   SKIP_WITHOUT_SHARED("fixtures/sam3");
-  for (const char* const name : {"whole"}) {
+  for (const char* const name : {"whole", "detector"}) {
     CAPTURE(name);
     check_results(PromptCase(test::shared_path("fixtures/sam3") / name));
   }

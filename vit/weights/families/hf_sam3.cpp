@@ -78,10 +78,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   VIT_CHECK(windows.size != 0 && c.patch.size != 0, kWhere, json.where(),
             ": window_size and patch_size must not be 0");
   const GridSize grid = c.native_grid();
-  VIT_CHECK(grid.rows % windows.size == 0, kWhere.with(ErrorKind::unsupported), json.where(), ": a grid of ",
-            grid.rows, " x ", grid.columns, " patches is not cut into whole windows of ", windows.size, " x ",
-            windows.size,
-            "; the library then pads windows with zeros that are attended to, which is not implemented");
+  windows.pads = grid.rows % windows.size != 0 || grid.columns % windows.size != 0;
   windows.global_blocks = read_blocks(json, "global_attn_indexes", {7, 15, 23, 31});
   std::erase_if(windows.global_blocks, [&](std::size_t block) { return block >= c.encoder.depth; });
   set_positions(json, c);
