@@ -19,6 +19,7 @@
 #include "apps/vit/rings/dense/coco_files.h"
 #include "apps/vit/rings/dense/dense_results.h"
 #include "apps/vit/rings/dense/pixel_example.h"
+#include "apps/vit/rings/dense/prompt_options.h"
 #include "vit/base/check.h"
 #include "vit/io/source_file.h"
 #include "vit/pixels.h"
@@ -106,6 +107,9 @@ class PixelWork : public ImageWork {
   int run() {
     if (!options_.classifier.empty())
       take_record(read_record(options_.classifier), options_.classifier.string(), run_.common);
+    if (is_prompt_model(run_.common))
+      fail_usage("--classifier and --like: ", model_path(run_.common).string(),
+                 " is a model of prompts; --classes, --boxes or --points ask it");
     return outputs_.run(*this, {options_.classifier, example_file(options_.like)});
   }
 

@@ -7,6 +7,7 @@
 
 #include "tests/apps/pixel_files.h"
 #include "tests/apps/program.h"
+#include "tests/support/shared_data.h"
 #include "vit/io/json.h"
 
 TEST_SUITE_BEGIN("fit");
@@ -222,6 +223,11 @@ TEST_CASE("apps: what contradicts a head of pixels, or is no label, is one line"
     fails(run_vit({"segment", "--regions", photo}), 2, "--classifier HEAD");
     fails(run_vit({"segment", "--like", photo + ":1,1,7", photo}), 2, "--like IMAGE:X,Y");
     fails(run_vit({"segment", "--like", photo + ":64,1", photo, "--size", "native"}), 1, "64,1 lies outside");
+  }
+  if (is_built("dense") && is_built("prompts")) {
+    const std::string prompts = data_path("golden/prompts/sam3").string();
+    fails(run_vit({"segment", "--model", prompts, "--like", photo + ":1,1", photo}), 2, "a model of prompts");
+    fails(run_vit({"segment", "--model", prompts, "--classifier", head, photo}), 2, "a model of prompts");
   }
   fails(run_vit({"classify", "--classifier", head, photo}), 1, "vit segment --classifier");
   fails(fit(folder, {photo, "--upsample", "shift"}), 2, "--truth");
