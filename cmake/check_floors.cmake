@@ -66,7 +66,7 @@ set(door
     layers/activations.h layers/linear.h position/rope_file.h position/rope_json.h
     rings/dense/map_metrics.h rings/fit/memory.h
     text/clean.h text/unicode.h
-    weights/checkpoint/adapter.h weights/checkpoint/checkpoint_folder.h weights/checkpoint/config_json.h
+    weights/checkpoint/checkpoint_files.h weights/checkpoint/checkpoint_folder.h weights/checkpoint/config_json.h
     weights/checkpoint/preprocess_config.h weights/checkpoint/tower_architectures.h weights/families/timm_args.h)
 
 # Sets the floor of each room, all_rooms and the picture of a tree in the caller.

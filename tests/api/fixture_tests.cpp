@@ -137,7 +137,7 @@ void check_input(const VisionTransformer& model, const TensorFile& expected, con
 
 void check_inputs(const fs::path& path, const ModelOptions& options, const TensorFile& expected,
                   CaseErrors& errors) {
-  const Checkpoint checkpoint = load_checkpoint(path, options);
+  const LoadedTower checkpoint = load_checkpoint(path, options);
   const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
   const std::vector<std::string> inputs = inputs_of(expected);
   REQUIRE(!inputs.empty());
@@ -147,7 +147,7 @@ void check_inputs(const fs::path& path, const ModelOptions& options, const Tenso
 /// Meta's own numbers, with the periods that the file stores.
 void check_stored_periods(const fs::path& path, const ModelOptions& options, const TensorFile& expected,
                           CaseErrors& errors) {
-  const Checkpoint checkpoint = load_checkpoint(path, options);
+  const LoadedTower checkpoint = load_checkpoint(path, options);
   REQUIRE(checkpoint.config.position.stored_periods);
   const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
   for (const std::string& input : inputs_of(expected)) {

@@ -21,7 +21,8 @@ namespace vit {
 using namespace internal;
 namespace {
 
-VisionTransformer build(const Checkpoint<ModelConfig>& checkpoint, Precision precision = Precision::float32) {
+VisionTransformer build(const LoadedTower<ModelConfig>& checkpoint,
+                        Precision precision = Precision::float32) {
   return VisionTransformer(checkpoint.config, checkpoint.weights, kernels::default_kernels(), precision);
 }
 
@@ -79,8 +80,8 @@ WeightTensor rounded(const WeightTensor& weight) {
 }
 
 /// A DINOv3 with a joint head of two blocks, whose layer scale is `scale`.
-Checkpoint<ModelConfig> with_joint_head(float scale) {
-  Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_dinov3", {{"num_classes", "0"}});
+LoadedTower<ModelConfig> with_joint_head(float scale) {
+  LoadedTower checkpoint = test::tiny_checkpoint("vit_small_patch16_dinov3", {{"num_classes", "0"}});
   ModelConfig& config = checkpoint.config;
   config.head.joint = {.depth = 2, .mlp_dim = 64};
   config.head.projection = {.dim = 2 * config.embed_dim};
@@ -245,7 +246,7 @@ TEST_CASE("model: one model serves many threads at once") {
 }
 
 TEST_CASE("model: fast kernels agree with the reference loops") {
-  const Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_rope_mixed_ape_224");
+  const LoadedTower checkpoint = test::tiny_checkpoint("vit_small_patch16_rope_mixed_ape_224");
   const VisionTransformer reference(checkpoint.config, checkpoint.weights,
                                     kernels::find_kernels("reference"));
   const Tensor<float> pixels = test::random_pixels(2, 48, 64);
@@ -266,7 +267,7 @@ TEST_CASE(
     "model: bfloat16 is float32 with rounded weights, or close to it where inputs are rounded as well") {
   for (const char* architecture :
        {"vit_small_patch16_rope_224", "eva02_tiny_patch14_224", "vit_base_patch16_siglip_224"}) {
-    const Checkpoint checkpoint = test::tiny_checkpoint(architecture);
+    const LoadedTower checkpoint = test::tiny_checkpoint(architecture);
     ModelWeights weights = checkpoint.weights;
     for (BlockWeights& block : weights.blocks) {
       for (LinearWeights* linear : {&block.qkv, &block.proj, &block.gate, &block.fc1, &block.fc2})
@@ -327,7 +328,7 @@ TEST_CASE("model: int8 is the same on every kernel table, and close to float32")
   constexpr double kProducts = 8.0, kPooledProducts = 12.0;
   for (const char* architecture : {"vit_small_patch16_rope_224", "vit_base_patch16_siglip_224"}) {
     CAPTURE(architecture);
-    const Checkpoint checkpoint = test::tiny_checkpoint(architecture);
+    const LoadedTower checkpoint = test::tiny_checkpoint(architecture);
     // A number that differs by d falls on another side of a step with probability d / step, and is then off
     // by one: sqrt(d step) as a root mean square, in the input of every product.
     const double same_limit = std::sqrt(kProducts * step * rounding_of(checkpoint.config, 1 + 4 * 4));
@@ -380,7 +381,7 @@ TEST_CASE("model: requests that a model cannot fulfil are errors that say why") 
 }
 
 TEST_CASE("model: edges that the patch does not divide lose the remainder where the library drops it") {
-  Checkpoint checkpoint = test::tiny_checkpoint("vit_small_patch16_rope_224");
+  LoadedTower checkpoint = test::tiny_checkpoint("vit_small_patch16_rope_224");
   const Tensor<float> odd = test::random_pixels(1, 53, 48);
   CHECK_ERROR(ErrorKind::argument, ("53 x 48", "timm", "48 x 48"), logits_of(build(checkpoint), odd, 1));
   checkpoint.config.patch.drops_remainder = true;

@@ -18,6 +18,7 @@
 #include "vit/io/safetensors.h"
 #include "vit/io/shards.h"
 #include "vit/text/tokenizer.h"
+#include "vit/weights/checkpoint/checkpoint_files.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/config_json.h"
 #include "vit/weights/checkpoint/loader.h"
@@ -156,7 +157,7 @@ ChangedFolders& tokenizer_folders() {
 
 /// Reads every number of a tower.
 template <typename Config>
-void read_numbers(Checkpoint<Config> checkpoint) {
+void read_numbers(LoadedTower<Config> checkpoint) {
   for_each_tensor(checkpoint.config, checkpoint.weights,
                   [](const TensorId&, const Shape& shape, WeightTensor& tensor) {
                     if (tensor.load().shape() != shape) throw std::logic_error("a tensor of another shape");
@@ -164,7 +165,7 @@ void read_numbers(Checkpoint<Config> checkpoint) {
 }
 
 /// What is said of a configuration is JSON.
-void describe(const Checkpoint<ModelConfig>& checkpoint) {
+void describe(const LoadedTower<ModelConfig>& checkpoint) {
   parse_json(config_json(checkpoint.config), "config_json");
 }
 
@@ -314,7 +315,7 @@ void run_model_folder(std::string_view input) {
   const CheckpointFolder folder(path);
   try_all(
       [&] {
-        Checkpoint checkpoint = folder.load<ModelConfig>();
+        LoadedTower checkpoint = folder.load<ModelConfig>();
         describe(checkpoint);
         read_numbers(std::move(checkpoint));
       },

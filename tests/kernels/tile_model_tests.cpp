@@ -46,7 +46,7 @@ double distance(const Tensor<float>& a, const Tensor<float>& b) {
 }
 
 /// Tiles against the table without them that rounds the same numbers, and against float32.
-void check_model(const Checkpoint<ModelConfig>& checkpoint, Precision precision,
+void check_model(const LoadedTower<ModelConfig>& checkpoint, Precision precision,
                  const kernels::KernelTable& tiles, const kernels::KernelTable& lanes) {
   const ModelConfig& config = checkpoint.config;
   const Tensor<float> pixels = test::random_pixels(3, config.image.height, config.image.width);

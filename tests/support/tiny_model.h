@@ -12,7 +12,7 @@ namespace vit::test {
 using namespace internal;
 
 /// A checkpoint of a known architecture shrunk to width 48, 3 heads, 2 blocks, 48 x 48 pixels and 7 classes.
-inline internal::Checkpoint<ModelConfig> tiny_checkpoint(
+inline internal::LoadedTower<ModelConfig> tiny_checkpoint(
     const std::string& architecture, const std::map<std::string, std::string>& overrides = {}) {
   ModelOptions options;
   options.overrides = {

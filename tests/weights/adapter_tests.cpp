@@ -59,7 +59,7 @@ constexpr std::size_t kRank = 2;
 
 /// q, k and v of block 0, stacked.
 Tensor<float> qkv_of(const ModelOptions& options, const fs::path& path) {
-  Checkpoint<ModelConfig> checkpoint = load_checkpoint(path, options);
+  LoadedTower<ModelConfig> checkpoint = load_checkpoint(path, options);
   return checkpoint.weights.blocks.at(0).qkv.weight.load();
 }
 
@@ -111,14 +111,14 @@ TEST_CASE("adapters: W + s B A, under the names of every release of the library"
                       : plain.data()[i] + row.scale * product(files, row.module, r - 2 * dim, i % dim, dim);
       CHECK(joined.data()[i] == doctest::Approx(expected).epsilon(1e-6));
     }
-    const Checkpoint<ModelConfig> loaded = load_checkpoint(base(), {.adapter = folder.path() / "adapter"});
+    const LoadedTower<ModelConfig> loaded = load_checkpoint(base(), {.adapter = folder.path() / "adapter"});
     CHECK(loaded.report.fingerprint != load_checkpoint(base()).report.fingerprint);
     CHECK(test::contains(loaded.report.notes.back(), "adapter"));
   }
 }
 
 TEST_CASE("adapters: biases and modules_to_save take the place of those of the base") {
-  const Checkpoint<ModelConfig> plain = load_checkpoint(base());
+  const LoadedTower<ModelConfig> plain = load_checkpoint(base());
   const std::size_t dim = plain.config.embed_dim;
   AdapterFiles files;
   files.add("base_model.model.classifier.modules_to_save.default.weight", {4, dim}, 0.5f);
@@ -128,7 +128,7 @@ TEST_CASE("adapters: biases and modules_to_save take the place of those of the b
   files.write_to(folder.path() / "adapter", kLora);
   FileCopy copy(base());
   copy.set_config(test::read_text(base() / "config.json"));
-  Checkpoint<ModelConfig> joined = load_checkpoint(base(), {.adapter = folder.path() / "adapter"});
+  LoadedTower<ModelConfig> joined = load_checkpoint(base(), {.adapter = folder.path() / "adapter"});
   CHECK(joined.config.head.num_classes == 4);
   CHECK(joined.weights.head.weight.load().data()[0] == 0.5f);
   CHECK(joined.weights.blocks[0].qkv.bias.load().data()[0] == 0.75f);

@@ -123,7 +123,7 @@ void check_mutations(const fs::path& folder) {
 
 /// Two checkpoints of one config hold the same numbers.
 void check_same_weights(const fs::path& folder, const fs::path& reference) {
-  Checkpoint checkpoint = load_checkpoint(folder), original = load_checkpoint(reference);
+  LoadedTower checkpoint = load_checkpoint(folder), original = load_checkpoint(reference);
   std::vector<Tensor<float>> expected;
   for_each_tensor(original.config, original.weights,
                   [&](TensorId, const Shape&, WeightTensor& tensor) { expected.push_back(tensor.load()); });
@@ -456,9 +456,9 @@ TEST_CASE("weights: DeiT-III loads with the names of its own repository") {
   REQUIRE(num_renamed > 0);
   ScratchFolder scratch("deit3");
   copy.write_to(scratch.path());
-  const Checkpoint renamed = load_checkpoint(scratch.path()), original = load_checkpoint(folder);
+  const LoadedTower renamed = load_checkpoint(scratch.path()), original = load_checkpoint(folder);
   REQUIRE(renamed.config.encoder.layer_scale);
-  const auto scale = [](const Checkpoint<ModelConfig>& from) {
+  const auto scale = [](const LoadedTower<ModelConfig>& from) {
     return from.weights.blocks.at(1).scale2.load();
   };
   CHECK(std::ranges::equal(scale(renamed).flat(), scale(original).flat()));
@@ -597,7 +597,7 @@ TEST_CASE("weights: PyTorch's files are known by their endings, and the member t
   for (const char* name : {"x.pth", "x.pt", "x.bin", "x.pth.tar", "x.ckpt"}) {
     CAPTURE(std::string(name));
     fs::copy_file(folder / "model.pth", scratch.path() / name);
-    const Checkpoint checkpoint = load_checkpoint(scratch.path() / name, options_of(folder));
+    const LoadedTower checkpoint = load_checkpoint(scratch.path() / name, options_of(folder));
     CHECK(std::ranges::count_if(checkpoint.report.notes, [](const std::string& note) {
             return note.starts_with("the weights are the member \"model\" of the file");
           }) == 1);

@@ -39,7 +39,7 @@ std::string own_layout() {
 }
 
 /// Loads `weights` by a layout of this text.
-Checkpoint<ModelConfig> load_by(const std::string& layout, const fs::path& weights = golden("own-rope")) {
+LoadedTower<ModelConfig> load_by(const std::string& layout, const fs::path& weights = golden("own-rope")) {
   const TemporaryFolder folder;
   return load_checkpoint(weights, {.layout = folder.write("layout.json", layout)});
 }
@@ -50,7 +50,7 @@ void check_refused(const std::string& layout, ErrorKind kind, std::vector<std::s
   CHECK(test::error_difference(test::error_of([&] { load_by(layout); }), kind, names) == "");
 }
 
-void check_same(Checkpoint<ModelConfig>& found, Checkpoint<ModelConfig>& expected) {
+void check_same(LoadedTower<ModelConfig>& found, LoadedTower<ModelConfig>& expected) {
   std::vector<Tensor<float>> numbers;
   for_each_tensor(expected.config, expected.weights,
                   [&](TensorId, const Shape&, WeightTensor& tensor) { numbers.push_back(tensor.load()); });
@@ -98,7 +98,7 @@ TEST_CASE("layouts: the example of the page loads, with its preprocessing and it
   const CheckpointFolder checkpoint(
       golden("own-rope"),
       {.layout = folder.write("layout.json", page.substr(begin, page.find("```", begin) - begin))});
-  Checkpoint loaded = checkpoint.load<ModelConfig>(), expected = load_by(own_layout());
+  LoadedTower loaded = checkpoint.load<ModelConfig>(), expected = load_by(own_layout());
   check_same(loaded, expected);
   CHECK(loaded.config.image.width == 24);
   CHECK(loaded.config.head.labels.at(3) == "yew");
@@ -144,7 +144,7 @@ TEST_CASE("layouts: a classifier under another name is found as in the files of 
     const TemporaryFolder changed;
     copy.write_to(changed.path());
     ModelOptions options = test::options_of(folder);
-    const Checkpoint<ModelConfig> found = load_checkpoint(changed.path() / "model.safetensors", options);
+    const LoadedTower<ModelConfig> found = load_checkpoint(changed.path() / "model.safetensors", options);
     CHECK(found.config.head.num_classes == load_checkpoint(folder, options).config.head.num_classes);
     CHECK(found.config.head.num_classes != 0);
   }
@@ -264,7 +264,7 @@ TEST_CASE("layouts: numbers are brought into the order of the model") {
                     "\"fc2.weight\": {\"source\": \"trunk.stage.{block}.ffn.shrink.weight\", "
                     "\"transposed\": true}, \"fc2.bias\"");
   layout = replaced(layout, "trunk.stage.{block}.ln_a.*", "norms.{2*block+1}.*");
-  Checkpoint found = load_by(layout, folder.path()), expected = load_by(own_layout());
+  LoadedTower found = load_by(layout, folder.path()), expected = load_by(own_layout());
   check_same(found, expected);
 }
 

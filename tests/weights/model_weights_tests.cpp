@@ -37,7 +37,7 @@ std::vector<float> counting(std::size_t count) {
 }
 
 /// Every tensor of a checkpoint, one after the other.
-std::vector<float> all_numbers(const Checkpoint<ModelConfig>& checkpoint) {
+std::vector<float> all_numbers(const LoadedTower<ModelConfig>& checkpoint) {
   std::vector<float> out;
   ModelWeights weights = checkpoint.weights;
   for_each_tensor(checkpoint.config, weights, [&](TensorId, const Shape& shape, WeightTensor& tensor) {

@@ -98,8 +98,8 @@ TEST_CASE("weights: OpenCLIP's timm towers project inside, outside or not at all
   const ScratchFolder scratch("open_clip_timm");
   timm_tower().write_to(scratch.path());
   write_timm_config(scratch.path(), R"(, "timm_pool": "token", "timm_proj": null)");
-  const Checkpoint inside = load_checkpoint(scratch.path(), kTinyTimm);
-  const Checkpoint original = load_checkpoint(test::data_path("golden/models/timm-vit"));
+  const LoadedTower inside = load_checkpoint(scratch.path(), kTinyTimm);
+  const LoadedTower original = load_checkpoint(test::data_path("golden/models/timm-vit"));
   CHECK(inside.config.architecture == "vit_tiny_patch16_224");
   CHECK(inside.config.projection_dim() == 9);
   CHECK(inside.config.head.num_classes == 0);
@@ -150,8 +150,8 @@ TEST_CASE("weights: OpenCLIP's NaFlex tower is timm's, and takes a number of pat
                                   {"num_heads", "4"},
                                   {"mlp_ratio", "1.5"},
                                   {"pos_embed_grid_size", "2x3"}}};
-  const Checkpoint found = load_checkpoint(scratch.path(), tiny);
-  const Checkpoint original = load_checkpoint(own);
+  const LoadedTower found = load_checkpoint(scratch.path(), tiny);
+  const LoadedTower original = load_checkpoint(own);
   CHECK(found.config.image.height == 48);
   CHECK(found.config.position.added_grid == GridSize{2, 3});
   CHECK(found.config.position.resampling == TableResampling::bilinear_antialias);
@@ -234,7 +234,7 @@ TEST_CASE("weights: the weight file decides which of two configs counts") {
 
 TEST_CASE("weights: an architecture given by name keeps OpenCLIP's preprocessing") {
   const ModelOptions named{.architecture = "vit_base_patch32_clip_224", .overrides = {{"num_heads", "3"}}};
-  const Checkpoint checkpoint = load_checkpoint(golden(), named);
+  const LoadedTower checkpoint = load_checkpoint(golden(), named);
   CHECK(checkpoint.config.architecture == "vit_base_patch32_clip_224");
   CHECK(checkpoint.config.head.num_classes == 10);
   const PreprocessConfig preprocess = CheckpointFolder(golden(), named).preprocess_config().value();

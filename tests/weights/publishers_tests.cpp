@@ -30,7 +30,7 @@ struct Results {
   std::vector<float> tokens, pooled, logits;
 };
 
-Results run(const Checkpoint<ModelConfig>& checkpoint, std::size_t height, std::size_t width) {
+Results run(const LoadedTower<ModelConfig>& checkpoint, std::size_t height, std::size_t width) {
   const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
   ForwardMemory memory;
   Outputs outputs;
@@ -45,7 +45,7 @@ Results run(const Checkpoint<ModelConfig>& checkpoint, std::size_t height, std::
   return {copy(Output::tokens), copy(Output::pooled), copy(Output::logits)};
 }
 
-Results run_native(const Checkpoint<ModelConfig>& checkpoint) {
+Results run_native(const LoadedTower<ModelConfig>& checkpoint) {
   return run(checkpoint, checkpoint.config.image.height, checkpoint.config.image.width);
 }
 
@@ -73,7 +73,7 @@ std::string depth_and(const char* index, const char* rest) {
 }
 
 /// The copy in a folder of its own without config.json, loaded by name.
-Checkpoint<ModelConfig> load_bare(FileCopy& copy, const ScratchFolder& folder, const ModelOptions& options) {
+LoadedTower<ModelConfig> load_bare(FileCopy& copy, const ScratchFolder& folder, const ModelOptions& options) {
   copy.set_config("").write_to(folder.path());
   return load_checkpoint(folder.path(), options);
 }
@@ -86,13 +86,13 @@ ModelOptions named(const std::string& architecture, const std::string& num_heads
 
 TEST_CASE("weights: Naver's frequencies are timm's, joined over heads") {
   const fs::path folder = test::data_path("golden/models/rope-mixed");
-  const Checkpoint timm = load_checkpoint(folder);
+  const LoadedTower timm = load_checkpoint(folder);
   FileCopy copy(folder);
   FileCopy::Entry& freqs = copy.rename("rope.freqs", "freqs").at("freqs");
   freqs.shape = {2, freqs.shape[1], freqs.shape[2] * freqs.shape[3]};
   copy.add("freqs_t_x", {9}).add("freqs_t_y", {9});
   const ScratchFolder scratch("naver");
-  const Checkpoint naver =
+  const LoadedTower naver =
       load_bare(copy, scratch,
                 named("rope_mixed_deit_small_patch16_LS", std::to_string(timm.config.attention.num_heads)));
   CHECK(naver.config.library == "Naver");
@@ -114,8 +114,8 @@ TEST_CASE("weights: Naver's frequencies are timm's, joined over heads") {
   const ScratchFolder other("naver_ape");
   const std::string heads = std::to_string(
       load_checkpoint(test::data_path("golden/models/rope-axial-ape")).config.attention.num_heads);
-  const Checkpoint as_naver = load_bare(table, other, named("rope_axial_ape_deit_small_patch16_LS", heads));
-  const Checkpoint as_timm = load_checkpoint(other.path(), named("vit_small_patch16_rope_ape_224", heads));
+  const LoadedTower as_naver = load_bare(table, other, named("rope_axial_ape_deit_small_patch16_LS", heads));
+  const LoadedTower as_timm = load_checkpoint(other.path(), named("vit_small_patch16_rope_ape_224", heads));
   CHECK(as_naver.config.position.resampling == TableResampling::bicubic);
   CHECK(as_timm.config.position.resampling == TableResampling::bicubic_antialias);
   CHECK(run_native(as_naver).logits == run_native(as_timm).logits);
@@ -184,13 +184,13 @@ TEST_CASE("weights: --set img_size moves the native size and leaves the table, a
   for (const char* name : {"timm-vit", "rope-axial-ape", "timm-deit-distilled"}) {
     CAPTURE(std::string(name));
     const fs::path folder = test::data_path(std::string("golden/models/") + name);
-    const Checkpoint stored = load_checkpoint(folder);
+    const LoadedTower stored = load_checkpoint(folder);
     const std::size_t patch = stored.config.patch.size;
     const GridSize grid = stored.config.native_grid();
     const std::size_t height = (grid.rows + 2) * patch, width = (grid.columns + 1) * patch;
     ModelOptions options;
     options.overrides["img_size"] = std::to_string(height) + "x" + std::to_string(width);
-    const Checkpoint larger = load_checkpoint(folder, options);
+    const LoadedTower larger = load_checkpoint(folder, options);
     CHECK(larger.config.image.height == height);
     CHECK(larger.config.image.width == width);
     CHECK(larger.config.position.added_grid == grid);
@@ -214,11 +214,11 @@ TEST_CASE("weights: --set img_size moves the native size and leaves the table, a
 TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {
   SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov2");
   const fs::path folder = test::shared_path("fixtures/models/timm-dinov2");
-  const Checkpoint timm = load_checkpoint(folder);
+  const LoadedTower timm = load_checkpoint(folder);
   FileCopy copy(folder);
   copy.add("mask_token", {1, timm.config.embed_dim});
   const ScratchFolder scratch("dinov2");
-  const Checkpoint meta = load_bare(copy, scratch, named("dinov2_vits14", "3"));
+  const LoadedTower meta = load_bare(copy, scratch, named("dinov2_vits14", "3"));
   CHECK(meta.config.library == "Meta");
   CHECK(meta.config.position.resampling == TableResampling::bicubic_plus_tenth);
   CHECK(meta.config.position.reuse == TableReuse::equal_count_and_square);
@@ -263,7 +263,7 @@ TEST_CASE("weights: with timm's config.json a DINOv2 file follows timm's rules, 
 TEST_CASE("weights: Meta's DINOv2 with registers keeps the class row that timm folds into the class token") {
   SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov2-reg4");
   const fs::path folder = test::shared_path("fixtures/models/timm-dinov2-reg4");
-  const Checkpoint timm = load_checkpoint(folder);
+  const LoadedTower timm = load_checkpoint(folder);
   FileCopy copy(folder);
   copy.add("mask_token", {1, timm.config.embed_dim}).rename("reg_token", "register_tokens");
   FileCopy::Entry& table = copy.at("pos_embed");
@@ -279,7 +279,7 @@ TEST_CASE("weights: Meta's DINOv2 with registers keeps the class row that timm f
   table.bytes.insert(table.bytes.begin(), first, first + row.size() * sizeof(float));
   table.shape[1] += 1;
   const ScratchFolder scratch("dinov2_reg");
-  const Checkpoint meta = load_bare(copy, scratch, named("dinov2_vits14_reg", "2"));
+  const LoadedTower meta = load_bare(copy, scratch, named("dinov2_vits14_reg", "2"));
   CHECK(meta.config.position.resampling == TableResampling::bicubic_antialias);
   CHECK(largest_difference(run_native(meta).tokens, run_native(timm).tokens) < 1e-5);
 }
@@ -287,7 +287,7 @@ TEST_CASE("weights: Meta's DINOv2 with registers keeps the class row that timm f
 TEST_CASE("weights: Meta's gated DINOv2 packs gate and value") {
   SKIP_WITHOUT_SHARED("fixtures/models/hf-dinov2-swiglu");
   const fs::path folder = test::shared_path("fixtures/models/hf-dinov2-swiglu");
-  const Checkpoint hf = load_checkpoint(folder);
+  const LoadedTower hf = load_checkpoint(folder);
   FileCopy copy(folder);
   rename_ending(copy, "layer_scale1.lambda1", "ls1.gamma");
   rename_ending(copy, "layer_scale2.lambda1", "ls2.gamma");
@@ -317,14 +317,14 @@ TEST_CASE("weights: Meta's gated DINOv2 packs gate and value") {
   copy.rename("embeddings.cls_token", "cls_token").rename("embeddings.mask_token", "mask_token");
   copy.rename("embeddings.position_embeddings", "pos_embed");
   const ScratchFolder scratch("dinov2_giant");
-  const Checkpoint meta = load_bare(copy, scratch, named("dinov2_vitg14", "3"));
+  const LoadedTower meta = load_bare(copy, scratch, named("dinov2_vitg14", "3"));
   CHECK(run_native(meta).tokens == run_native(hf).tokens);
 }
 
 TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need not mask the bias of k") {
   SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov3-plus-qkvb");
   const fs::path folder = test::shared_path("fixtures/models/timm-dinov3-plus-qkvb");
-  const Checkpoint timm = load_checkpoint(folder);
+  const LoadedTower timm = load_checkpoint(folder);
   FileCopy copy(folder);
   copy.rename("reg_token", "storage_tokens").add("local_cls_norm.weight", {48});
   rename_ending(copy, "gamma_1", "ls1.gamma");
@@ -350,7 +350,7 @@ TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need n
   copy.set_config("").write_to(scratch.path());
   CHECK_ERROR(ErrorKind::mismatch, ("rope_embed.periods"), load_checkpoint(scratch.path(), options));
   options.overrides["rope_periods"] = "recomputed";
-  const Checkpoint meta = load_checkpoint(scratch.path(), options);
+  const LoadedTower meta = load_checkpoint(scratch.path(), options);
   CHECK(meta.config.head.pooling == Pooling::class_token);
   CHECK(run(meta, 48, 64).tokens == run(timm, 48, 64).tokens);
   // with timm's config.json timm's rules apply: periods recomputed, patches pooled
@@ -366,7 +366,7 @@ TEST_CASE("weights: a mask that is neither zero nor one is refused") {
   const float not_a_number = std::numeric_limits<float>::quiet_NaN();
   std::memcpy(mask.bytes.data(), &not_a_number, sizeof not_a_number);
   const ScratchFolder scratch("mask");
-  const Checkpoint checkpoint = load_bare(copy, scratch, named("dinov3_vits16", "2"));
+  const LoadedTower checkpoint = load_bare(copy, scratch, named("dinov3_vits16", "2"));
   CHECK_ERROR(ErrorKind::format, ("blocks.1.attn.qkv.bias_mask"), run_native(checkpoint));
 }
 
@@ -392,7 +392,7 @@ TEST_CASE(
       .add("logit_scale", {1})
       .add("visual.rope.freqs_cos", {9, 24});
   const ScratchFolder scratch("eva_clip");
-  const Checkpoint baai = load_bare(copy, scratch, named("EVA02_CLIP_B_psz16_s8B", "2"));
+  const LoadedTower baai = load_bare(copy, scratch, named("EVA02_CLIP_B_psz16_s8B", "2"));
   CHECK(baai.config.library == "BAAI");
   CHECK(baai.config.position.resampling == TableResampling::bicubic);
   CHECK(run_native(baai).logits == run_native(load_checkpoint(clip)).logits);
@@ -407,7 +407,7 @@ TEST_CASE(
   }
   pretrained.add("mask_token", {1, 1, 48}).add("lm_head.weight", {20, 48}).add("lm_head.bias", {20});
   const ScratchFolder other("eva_mim");
-  const Checkpoint mim = load_bare(pretrained, other, named("eva02_tiny_patch14_224", "3"));
+  const LoadedTower mim = load_bare(pretrained, other, named("eva02_tiny_patch14_224", "3"));
   CHECK(mim.config.head.num_classes == 0);
   CHECK(run_native(mim).pooled == run_native(load_checkpoint(tiny)).pooled);
 }
@@ -440,7 +440,7 @@ TEST_CASE("weights: OpenAI's CLIP under its own names") {
       .add("text_projection", {16, 24});
   copy.add("token_embedding.weight", {20, 16}).add("ln_final.weight", {16}).add("logit_scale", {1});
   const ScratchFolder scratch("openai");
-  const Checkpoint openai = load_bare(copy, scratch, named("vit_base_patch16_clip_quickgelu_224", "2"));
+  const LoadedTower openai = load_bare(copy, scratch, named("vit_base_patch16_clip_quickgelu_224", "2"));
   CHECK(openai.config.projection_dim() == 24);
   CHECK(run_native(openai).pooled == run_native(load_checkpoint(folder)).pooled);
 }
@@ -451,7 +451,7 @@ TEST_CASE("weights: Perception Encoder off its native size, by Meta's rules and 
   const fs::path meta_folder = test::shared_path("fixtures/models/orig-meta-pe-core");
   const fs::path timm_folder = test::shared_path("fixtures/models/timm-pe-core");
   ModelOptions options = named("PE-Core-B16-224", "3");
-  const Checkpoint meta = load_checkpoint(meta_folder, options);
+  const LoadedTower meta = load_checkpoint(meta_folder, options);
   CHECK(meta.config.position.coordinates == CoordinateRule::index);
   CHECK(meta.config.position.coordinate_offset == 1.0);
   CHECK(meta.config.position.resampling == TableResampling::bilinear);

@@ -42,7 +42,7 @@ ModelOptions bare() {
   return {.architecture = "vit_tiny_patch16_224", .overrides = {{"num_heads", "3"}}};
 }
 
-std::vector<Tensor<float>> numbers_of(Checkpoint<ModelConfig>& checkpoint) {
+std::vector<Tensor<float>> numbers_of(LoadedTower<ModelConfig>& checkpoint) {
   std::vector<Tensor<float>> numbers;
   for_each_tensor(checkpoint.config, checkpoint.weights,
                   [&](TensorId, const Shape&, WeightTensor& tensor) { numbers.push_back(tensor.load()); });
@@ -50,8 +50,8 @@ std::vector<Tensor<float>> numbers_of(Checkpoint<ModelConfig>& checkpoint) {
 }
 
 /// The checkpoint has the tensors of the golden model.
-void check_is_tiny(Checkpoint<ModelConfig> found) {
-  static Checkpoint<ModelConfig> expected = load_checkpoint(golden("timm-vit"));
+void check_is_tiny(LoadedTower<ModelConfig> found) {
+  static LoadedTower<ModelConfig> expected = load_checkpoint(golden("timm-vit"));
   static const std::vector<Tensor<float>> numbers = numbers_of(expected);
   const std::vector<Tensor<float>> others = numbers_of(found);
   REQUIRE(others.size() == numbers.size());
@@ -59,7 +59,7 @@ void check_is_tiny(Checkpoint<ModelConfig> found) {
     CHECK(std::ranges::equal(numbers[i].flat(), others[i].flat()));
 }
 
-Checkpoint<ModelConfig> load(const std::string& program, ModelOptions options = bare()) {
+LoadedTower<ModelConfig> load(const std::string& program, ModelOptions options = bare()) {
   const TemporaryFolder folder;
   return load_checkpoint(folder.write("last.ckpt", tiny().file(program)), options);
 }
@@ -111,7 +111,7 @@ TEST_CASE("training files: the model is found under any prefix, in any dictionar
     CAPTURE(key);
     check_is_tiny(load(op::dict(member("epoch", "K\x05") + member(key, tiny().dict()))));
   }
-  const Checkpoint<ModelConfig> nested =
+  const LoadedTower<ModelConfig> nested =
       load(op::dict(member("epoch", "K\x05") +
                     member("trainer", op::dict(member("model", tiny().dict()) + member("step", "K\x07")))));
   check_is_tiny(nested);
@@ -134,7 +134,7 @@ TEST_CASE(
   for (const char* name : {"criterion.weight", "train_acc.correct", "momentum_backbone.cls_token",
                            "projector.0.weight", "decoder.weight", "n_averaged"}) {
     CAPTURE(name);
-    const Checkpoint<ModelConfig> found = load(with("net.", name));
+    const LoadedTower<ModelConfig> found = load(with("net.", name));
     const auto use = std::ranges::find(found.report.tensors, std::string(name), &TensorUse::name);
     REQUIRE(use != found.report.tensors.end());
     CHECK(test::contains(use->ignored_because, "\"net.\""));
@@ -194,7 +194,7 @@ TEST_CASE("training files: of several models the averaged, then the teacher, the
     check_is_tiny(load_checkpoint(file, bare()));
     ModelOptions other = bare();
     other.prefix = row.other;
-    Checkpoint<ModelConfig> zeros = load_checkpoint(file, other);
+    LoadedTower<ModelConfig> zeros = load_checkpoint(file, other);
     CHECK(numbers_of(zeros).front().flat()[0] == 0.0f);
   }
   SUBCASE("equal ones are listed, and --prefix chooses") {
@@ -230,7 +230,7 @@ TEST_CASE("training files: the file notes its architecture") {
         member("arch", op::string("vit_tiny")) + member("patch_size", "K\x10"),
         member("model", op::string("vit_tiny_patch16"))}) {
     CAPTURE(noted);
-    const Checkpoint<ModelConfig> found = load(op::dict(noted + member("state_dict", tiny().dict())), {});
+    const LoadedTower<ModelConfig> found = load(op::dict(noted + member("state_dict", tiny().dict())), {});
     CHECK(found.config.attention.num_heads == 3);
     check_is_tiny(found);
   }
@@ -283,7 +283,7 @@ TEST_CASE("training files: a linear classifier under any name and inside a Seque
   for (const char* stem :
        {"fc", "classifier", "head.1", "head.fc", "classifier.1", "mlp_head.0", "cls_head"}) {
     CAPTURE(stem);
-    const Checkpoint<ModelConfig> found = load(renamed(stem));
+    const LoadedTower<ModelConfig> found = load(renamed(stem));
     check_is_tiny(found);
     CHECK(test::contains(found.report.notes.back(), "\"" + std::string(stem) + "\""));
   }
@@ -299,7 +299,7 @@ TEST_CASE("training files: a linear classifier under any name and inside a Seque
     CHECK_ERROR(ErrorKind::argument, ("num_classes", "deit_tiny_patch16_224"), load_checkpoint(file, {}));
     ModelOptions features = bare();
     features.overrides["num_classes"] = "0";
-    const Checkpoint<ModelConfig> found = load_checkpoint(file, features);
+    const LoadedTower<ModelConfig> found = load_checkpoint(file, features);
     CHECK(found.config.head.num_classes == 0);
     const auto use = std::ranges::find(found.report.tensors, std::string("head.0.weight"), &TensorUse::name);
     REQUIRE(use != found.report.tensors.end());
@@ -439,7 +439,7 @@ TEST_CASE("training files: missing facts are named with the option that gives th
   SUBCASE("a model for features only") {
     copy.remove("norm.weight").remove("norm.bias").remove("head.weight").remove("head.bias");
     copy.write_to(folder.path());
-    const Checkpoint<ModelConfig> found = load_checkpoint(file, bare());
+    const LoadedTower<ModelConfig> found = load_checkpoint(file, bare());
     CHECK(!found.config.encoder.token_norm);
     CHECK(found.config.head.pooling == Pooling::none);
     CHECK(test::contains(found.report.notes.front(), "features_only"));

@@ -65,14 +65,14 @@ PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions
 /// The rules of a checkpoint for the channels of its model.
 std::optional<PreprocessConfig> fitting_preprocess(const CheckpointFolder& folder,
                                                    const ModelOptions& options,
-                                                   internal::Checkpoint<ModelConfig>& checkpoint) {
+                                                   internal::LoadedTower<ModelConfig>& checkpoint) {
   std::optional<PreprocessConfig> config = folder.preprocess_config();
   std::string note = fit_channels(config, checkpoint.config.image.num_channels, options);
   if (!note.empty()) checkpoint.report.notes.push_back(std::move(note));
   return config;
 }
 
-VisionTransformer transformer_of(const internal::Checkpoint<ModelConfig>& checkpoint,
+VisionTransformer transformer_of(const internal::LoadedTower<ModelConfig>& checkpoint,
                                  const ModelOptions& options) {
   const kernels::KernelTable& table = table_for(options);
   VisionTransformer out{checkpoint.config, checkpoint.weights, table, options.precision};
@@ -91,7 +91,7 @@ struct Model::Parts {
   Precision precision = Precision::float32;
   StoredTensors tensors{};
 
-  Parts(const internal::Checkpoint<ModelConfig>& checkpoint, std::optional<PreprocessConfig> rules,
+  Parts(const internal::LoadedTower<ModelConfig>& checkpoint, std::optional<PreprocessConfig> rules,
         const ModelOptions& options, StoredTensors::Reader reader)
       : transformer(transformer_of(checkpoint, options)),
         preprocess(std::move(rules)),
@@ -113,7 +113,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
 }
 
 std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder) {
-  internal::Checkpoint checkpoint = folder.load<ModelConfig>();
+  internal::LoadedTower checkpoint = folder.load<ModelConfig>();
   std::optional<PreprocessConfig> preprocess = fitting_preprocess(folder, folder.options(), checkpoint);
   const auto reader = [path = checkpoint.report.path, options = folder.options()] {
     return load_checkpoint(path, options);
@@ -124,7 +124,7 @@ std::shared_ptr<const Model> Model::load(const CheckpointFolder& folder) {
 std::shared_ptr<const Model> Model::load(const ModelBytes& bytes, const ModelOptions& options) {
   check_statistics(options);
   const CheckpointFolder folder(bytes.weights, bytes.files, options);
-  internal::Checkpoint checkpoint = folder.load<ModelConfig>();
+  internal::LoadedTower checkpoint = folder.load<ModelConfig>();
   std::optional<PreprocessConfig> preprocess = fitting_preprocess(folder, options, checkpoint);
   return build(std::make_unique<const Parts>(checkpoint, std::move(preprocess), options, nullptr));
 }
@@ -132,7 +132,7 @@ std::shared_ptr<const Model> Model::load(const ModelBytes& bytes, const ModelOpt
 std::shared_ptr<const Model> Model::random(const std::string& architecture, const ModelOptions& options) {
   check_statistics(options);
   const auto reader = [architecture, options] { return random_checkpoint(architecture, options); };
-  const internal::Checkpoint checkpoint = reader();
+  const internal::LoadedTower checkpoint = reader();
   return build(std::make_unique<const Parts>(checkpoint, random_preprocess(checkpoint.config, options),
                                              options, reader));
 }
@@ -140,7 +140,7 @@ std::shared_ptr<const Model> Model::random(const std::string& architecture, cons
 std::shared_ptr<const Model> Model::random(const ModelConfig& config, const ModelOptions& options,
                                            const std::optional<PreprocessConfig>& preprocess) {
   const auto reader = [config, options] { return random_checkpoint_of(config, options); };
-  const internal::Checkpoint checkpoint = reader();
+  const internal::LoadedTower checkpoint = reader();
   return build(std::make_unique<const Parts>(checkpoint, given_preprocess(config, options, preprocess),
                                              options, reader));
 }
@@ -148,7 +148,7 @@ std::shared_ptr<const Model> Model::random(const ModelConfig& config, const Mode
 std::shared_ptr<const Model> Model::from_tensors(const ModelConfig& config, const TensorViews& tensors,
                                                  const ModelOptions& options,
                                                  const std::optional<PreprocessConfig>& preprocess) {
-  const internal::Checkpoint checkpoint = checkpoint_of_tensors(config, tensors, options);
+  const internal::LoadedTower checkpoint = checkpoint_of_tensors(config, tensors, options);
   return build(std::make_unique<const Parts>(checkpoint, given_preprocess(config, options, preprocess),
                                              options, nullptr));
 }
@@ -264,9 +264,9 @@ vit::Checkpoint vit::Checkpoint::random(const std::string& architecture, const M
 CheckpointDescription vit::Checkpoint::describe() const {
   const ModelOptions& options = parts_of(parts_, kCheckpoint).options;
   const auto& folder = parts_of(parts_, kCheckpoint).folder;
-  internal::Checkpoint found = folder
-                                   ? folder->load<ModelConfig>()
-                                   : random_checkpoint(parts_of(parts_, kCheckpoint).architecture, options);
+  internal::LoadedTower found = folder
+                                    ? folder->load<ModelConfig>()
+                                    : random_checkpoint(parts_of(parts_, kCheckpoint).architecture, options);
   std::optional<PreprocessConfig> preprocess =
       folder ? fitting_preprocess(*folder, options, found) : random_preprocess(found.config, options);
   CheckpointDescription out{.config = std::move(found.config),
@@ -279,7 +279,7 @@ CheckpointDescription vit::Checkpoint::describe() const {
 std::optional<TextDescription> vit::Checkpoint::describe_text(const TextOptions& options) const {
   const auto& folder = parts_of(parts_, kCheckpoint).folder;
   if (!folder || !folder->parsed<TextConfig>()) return std::nullopt;
-  internal::Checkpoint found = folder->load<TextConfig>();
+  internal::LoadedTower found = folder->load<TextConfig>();
   TextDescription out{.config = std::move(found.config),
                       .report = std::move(found.report),
                       .tokenizer = std::nullopt,

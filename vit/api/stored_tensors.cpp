@@ -34,7 +34,7 @@ Tensor<float> StoredTensors::read(const std::string& name, const LoadReport& rep
             ": a model of the caller's bytes or tensors does not keep them");
   const std::scoped_lock lock(mutex_);
   if (tensors_.empty()) {
-    Checkpoint<ModelConfig> checkpoint = reader_();
+    LoadedTower<ModelConfig> checkpoint = reader_();
     VIT_CHECK(checkpoint.report.fingerprint == report.fingerprint, kModelTensor.with(ErrorKind::mismatch),
               report.path.string(), ": is another model than the one that was loaded from it");
     for_each_tensor(checkpoint.config, checkpoint.weights,

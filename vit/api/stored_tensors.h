@@ -20,7 +20,7 @@ std::vector<std::string> tensor_names(const ModelConfig& config, const DenseConf
 /// Safe to share between threads. Keeps no file open until a tensor is read.
 class StoredTensors {
  public:
-  using Reader = std::function<Checkpoint<ModelConfig>()>;  // null if there is nothing to read from
+  using Reader = std::function<LoadedTower<ModelConfig>()>;  // null if there is nothing to read from
 
   StoredTensors() = default;
   explicit StoredTensors(Reader reader) : reader_(std::move(reader)) {}

@@ -35,7 +35,7 @@ struct TextTower::Parts {
   LoadReport report;
 
   static std::shared_ptr<const TextTower> load(const CheckpointFolder& folder, const TextOptions& options) {
-    internal::Checkpoint checkpoint = folder.load<TextConfig>();
+    internal::LoadedTower checkpoint = folder.load<TextConfig>();
     VIT_CHECK(
         checkpoint.config.pooling != TextPooling::none, kWhere.with(ErrorKind::unsupported),
         folder.path().string(),

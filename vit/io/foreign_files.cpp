@@ -7,6 +7,9 @@
 #include <optional>
 #include <system_error>
 
+#include "vit/io/in_quotes.h"
+#include "vit/io/source_file.h"
+
 namespace vit::internal {
 namespace {
 
@@ -175,6 +178,21 @@ const ForeignFile* foreign_by_content(std::string_view first_bytes) {
 
 std::string describe(const ForeignFile& foreign) {
   return std::string(foreign.what) + ", which is not read; " + std::string(foreign.next);
+}
+
+std::string describe_file(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  const auto is_named = [&](const ForeignFile& foreign) {
+    return in_quotes(name) + " is " + describe(foreign);
+  };
+  if (const ForeignFile* const foreign = foreign_by_name(name)) return is_named(*foreign);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return "";
+  constexpr std::size_t kFirstBytes = 512;
+  const SourceFile source(file, {"load_checkpoint", ErrorKind::io});
+  const ForeignFile* const foreign = foreign_by_content(source.text(0, kFirstBytes));
+  const bool is_zip = foreign != nullptr && foreign->what.find("zip") != std::string_view::npos;
+  return foreign == nullptr || is_zip ? "" : is_named(*foreign);
 }
 
 std::string missing_hint(std::string_view path) {

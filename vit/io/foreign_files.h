@@ -2,6 +2,7 @@
 // instead. One table for images, weights and whatever else is given in their place.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,9 @@ const ForeignFile* foreign_by_name(std::string_view name);
 const ForeignFile* foreign_by_content(std::string_view first_bytes);
 /// "WHAT, which is not read; NEXT".
 std::string describe(const ForeignFile& foreign);
+/// A file by its name, or by its first bytes: "'NAME' is WHAT, which is not read; NEXT". "" for an unknown
+/// one, and for zip archives, which PyTorch's own files are.
+std::string describe_file(const std::filesystem::path& file);
 
 /// For a path that does not exist: "; " and what it may have been meant as, an address of the web or the name
 /// of a model of a hub, with the command that downloads it. "" if it looks like a plain path.

@@ -261,6 +261,12 @@ constexpr TensorClass kTensorClasses[] = {
 
 }  // namespace
 
+bool has_pickle_ending(const std::filesystem::path& file) {
+  const std::filesystem::path ending = file.extension();
+  return ending == ".pth" || ending == ".pt" || ending == ".bin" || ending == ".ckpt" ||
+         file.filename().string().ends_with(".pth.tar");
+}
+
 TensorFile open_pickle(const std::filesystem::path& path) {
   const Archive archive = pickle::open_archive(path);
   const Value& result = archive.program.result;

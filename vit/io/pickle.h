@@ -7,6 +7,9 @@
 
 namespace vit::internal {
 
+/// Whether a file has one of PyTorch's endings: .pth, .pt, .bin, .ckpt, .pth.tar.
+bool has_pickle_ending(const std::filesystem::path& file);
+
 /// Opens a file written by torch.save or TorchScript without running anything: see pickle_program.h for the
 /// supported contents. All its tensors, in any nesting of dictionaries, tuples and objects: their names are
 /// the keys of the path, joined by dots ("state_dict.head.weight"); for modules that were saved whole the

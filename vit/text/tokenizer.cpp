@@ -12,6 +12,7 @@
 #include "vit/io/in_quotes.h"
 #include "vit/text/tokenizer_folder.h"
 #include "vit/text/unicode.h"
+#include "vit/weights/checkpoint/checkpoint_files.h"
 #include "vit/weights/checkpoint/open_weights.h"
 
 namespace vit {

@@ -17,7 +17,7 @@
 #include "vit/config.h"
 #include "vit/machine.h"
 #include "vit/position/rope.h"
-#include "vit/weights/checkpoint/adapter.h"
+#include "vit/weights/checkpoint/checkpoint_files.h"
 #include "vit/weights/checkpoint/preprocess_config.h"
 #include "vit/weights/checkpoint/tower_architectures.h"
 #include "vit/weights/families/timm_args.h"
@@ -431,8 +431,8 @@ void confine(const CommonOptions& options, std::span<const Input> inputs,
   SandboxRules rules{.reads = std::move(others), .outputs = std::move(outputs)};
   const std::filesystem::path model = std::filesystem::absolute(model_path(options));
   rules.reads.push_back(std::filesystem::is_directory(model) ? model : model.parent_path());
-  if (internal::is_adapter(model))
-    rules.reads.push_back(std::filesystem::absolute(internal::find_adapter_base(model)));
+  const internal::CheckpointFiles files = internal::find_checkpoint(model);
+  if (!files.adapter.empty()) rules.reads.push_back(std::filesystem::absolute(files.path));
   rules.reads.push_back(options.model_options.layout);
   rules.reads.push_back(options.tokenizer);
   rules.reads.push_back(options.model_options.adapter);

@@ -81,7 +81,7 @@ namespace {
 /// The text tower of a detector.
 TextTransformer load_text(const CheckpointFolder& folder, std::size_t dim,
                           const kernels::KernelTable& table) {
-  const internal::Checkpoint text = folder.load<TextConfig>();
+  const internal::LoadedTower text = folder.load<TextConfig>();
   VIT_CHECK(text.config.pooling == TextPooling::none && text.config.projection_dim == dim,
             (Where{"load_checkpoint", ErrorKind::mismatch}), folder.path().string(), ": texts of ",
             text.config.embedding_dim(), " numbers for a detector of ", dim);
@@ -96,7 +96,7 @@ std::shared_ptr<const PromptModel> PromptModel::load(const std::filesystem::path
   const CheckpointFolder folder(path, options);
   const kernels::KernelTable& table =
       options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
-  internal::Checkpoint found = folder.load<PromptConfig>();
+  internal::LoadedTower found = folder.load<PromptConfig>();
   const PromptConfig& config = found.config;
   auto parts = std::make_unique<PromptParts>();
   parts->image = LayersOf::load_image(folder);

@@ -216,30 +216,6 @@ std::shared_ptr<const LowRankUpdate> make_update(const Pair& pair, const std::st
 
 }  // namespace
 
-bool is_adapter(const fs::path& path) {
-  return is_there(folder_of(path) / kConfigName) &&
-         (folder_of(path) == path || path.filename().string().starts_with("adapter_model."));
-}
-
-fs::path find_adapter_base(const fs::path& adapter) {
-  const fs::path folder = folder_of(adapter);
-  const std::string name = read_adapter_config(folder).base;
-  std::vector<fs::path> places;
-  if (!name.empty())
-    places = {name, folder / name, folder.parent_path() / name, fs::absolute(folder).parent_path() / name};
-  places.push_back(folder);
-  places.push_back(fs::absolute(folder).parent_path());
-  for (const fs::path& place : places) {
-    if (!is_there(place)) continue;
-    std::error_code error;
-    if (!fs::is_directory(place, error) || !find_weights(place).empty()) return place;
-  }
-  fail(kWhere.with(ErrorKind::io), folder.string(), ": a LoRA adapter of PEFT, whose base is ",
-       in_quotes(name),
-       " and is not in a nearby folder; load the folder of the base with ModelOptions::adapter = ",
-       folder.string());
-}
-
 TensorFile join_adapter(const TensorFile& base, const std::string& root, const fs::path& adapter,
                         std::vector<std::string>& notes) {
   const fs::path folder = folder_of(adapter);

@@ -1,6 +1,5 @@
 // LoRA adapters of PEFT: merged into the weights of their base while those are read, as in
-// merge_and_unload().
-//
+// merge_and_unload(). Which base an adapter has is told by checkpoint_files.h.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +9,6 @@
 #include "vit/io/tensor_file.h"
 
 namespace vit::internal {
-
-/// Whether a folder contains an adapter, or a file is one.
-bool is_adapter(const std::filesystem::path& path);
-
-/// The base of an adapter: the folder named by adapter_config.json, the adapter's own, or the
-/// one above. Throws Error (io) that names the base if it is none of these.
-std::filesystem::path find_adapter_base(const std::filesystem::path& adapter);
 
 /// The tensors of a model with an adapter: W + s B A, in float32 when they are read, and the tensors that the
 /// adapter contains itself (biases, modules_to_save). `root` is the prefix of the model's names; a report

@@ -18,6 +18,7 @@
 #include "vit/io/json.h"
 #include "vit/io/tensor_file.h"
 #include "vit/text_config.h"
+#include "vit/weights/checkpoint/checkpoint_files.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/families/family.h"
 
@@ -37,10 +38,10 @@ class CheckpointFolder {
   const ModelOptions& options() const noexcept { return options_; }
 
   /// The checkpoint that `path` refers to: itself, or the base of an adapter.
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return files_.path; }
   /// The weight files; none if a folder has none, or several without a conventional
   /// name. For sharded weights, all weight files of their folder.
-  std::vector<std::filesystem::path> weight_files() const;
+  std::vector<std::filesystem::path> weight_files() const { return files_.all_weights(); }
 
   /// Whether open_clip_config.json, not config.json, describes these weights.
   bool uses_open_clip_config() const;
@@ -56,7 +57,7 @@ class CheckpointFolder {
   /// expected one is found with its shape; otherwise throws Error naming them. Throws Error if there is no
   /// such tower.
   template <typename Config>
-  Checkpoint<Config> load() const;
+  LoadedTower<Config> load() const;
 
   /// As defined by the checkpoint's own files, or by the architecture's published weights if the caller
   /// named one; OpenCLIP's file is used in either case, because it describes these weights. Nothing if no
@@ -75,6 +76,8 @@ class CheckpointFolder {
   const std::optional<Json>& json(const char* name) const;
   /// Whether there is a file of that name.
   bool has_file(const char* name) const;
+  /// config.json, or params.json of Mistral's own files: those are consolidated.safetensors and params.json,
+  /// whatever lies next to them.
   const std::optional<Json>& own_config() const;
   std::optional<Json> encoder_config() const;
   std::optional<Json> config_of(const ModelConfig*) const;
@@ -88,9 +91,8 @@ class CheckpointFolder {
   /// Whether the configuration is that of a language model with a vision tower.
   bool is_whole_model_of_language() const;
   TensorFile open_files() const;
-  /// Whether there is one weight file, or the two of dino.txt.
-  bool has_weights() const;
-  void check_weights() const;
+  /// The files as a family reads them.
+  SourceFiles source_files(std::optional<Json> config) const;
   void fill_report(const std::vector<std::string>& notes, LoadReport& report) const;
   std::optional<PreprocessConfig> stored_preprocess_config() const;
   std::optional<PreprocessConfig> own_preprocess_config() const;
@@ -98,15 +100,10 @@ class CheckpointFolder {
   bool is_dense() const;
   std::optional<PreprocessConfig> dense_preprocess_config() const;
 
-  std::filesystem::path path_;
   ModelOptions options_;
+  CheckpointFiles files_;
   std::optional<Json> layout_;
   std::span<const std::byte> memory_{};  // the weights, if the folder is in memory
-  bool is_folder_ = false;
-  bool is_pair_ = false;                           // the two files of dino.txt
-  bool is_sharded_ = false;                        // shards without their index
-  std::filesystem::path folder_;                   // of the configuration files
-  std::vector<std::filesystem::path> candidates_;  // possible weight files
   mutable std::map<std::string, std::optional<Json>> json_;
   mutable std::shared_ptr<const TensorFile> tensors_;
   mutable std::tuple<Tower<ModelConfig>, Tower<TextConfig>, Tower<PromptConfig>> towers_;

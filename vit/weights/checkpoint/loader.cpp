@@ -10,7 +10,7 @@
 
 namespace vit::internal {
 
-Checkpoint<ModelConfig> load_checkpoint(const std::filesystem::path& path, const ModelOptions& options) {
+LoadedTower<ModelConfig> load_checkpoint(const std::filesystem::path& path, const ModelOptions& options) {
   return CheckpointFolder(path, options).load<ModelConfig>();
 }
 
@@ -32,9 +32,9 @@ ModelConfig named_config(const std::string& architecture, const ModelOptions& op
 
 }  // namespace
 
-Checkpoint<ModelConfig> random_checkpoint(const std::string& architecture, const ModelOptions& options,
-                                          unsigned seed) {
-  Checkpoint<ModelConfig> checkpoint;
+LoadedTower<ModelConfig> random_checkpoint(const std::string& architecture, const ModelOptions& options,
+                                           unsigned seed) {
+  LoadedTower<ModelConfig> checkpoint;
   checkpoint.config = named_config(architecture, options);
   checkpoint.config.position.rope_scaling = options.rope_scaling;
   validate(checkpoint.config);

@@ -24,7 +24,7 @@ struct DenseCheckpoint {
 
 /// A tower of a checkpoint, checked tensor by tensor.
 template <typename Config>
-struct Checkpoint {
+struct LoadedTower {
   Config config;
   WeightsOf<Config> weights;
   LoadReport report;
@@ -32,11 +32,11 @@ struct Checkpoint {
 };
 
 /// CheckpointFolder(path, options).load<ModelConfig>().
-Checkpoint<ModelConfig> load_checkpoint(const std::filesystem::path& path, const ModelOptions& options = {});
+LoadedTower<ModelConfig> load_checkpoint(const std::filesystem::path& path, const ModelOptions& options = {});
 
 /// A checkpoint of a known architecture with seeded random weights.
-Checkpoint<ModelConfig> random_checkpoint(const std::string& architecture, const ModelOptions& options = {},
-                                          unsigned seed = 0);
+LoadedTower<ModelConfig> random_checkpoint(const std::string& architecture, const ModelOptions& options = {},
+                                           unsigned seed = 0);
 
 /// How the published weights of config.architecture want their images, for the model's native size: what a
 /// bare weight file does not contain. The evaluation of config.library where it differs from timm's. Throws

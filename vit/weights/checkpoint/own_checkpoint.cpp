@@ -17,8 +17,8 @@ namespace {
 constexpr Where kTensors{"Model::from_tensors", ErrorKind::mismatch};
 
 /// A valid configuration with the caller's rule for its positions.
-Checkpoint<ModelConfig> configured(ModelConfig config, const ModelOptions& options) {
-  Checkpoint<ModelConfig> checkpoint;
+LoadedTower<ModelConfig> configured(ModelConfig config, const ModelOptions& options) {
+  LoadedTower<ModelConfig> checkpoint;
   checkpoint.config = std::move(config);
   if (options.rope_scaling) checkpoint.config.position.rope_scaling = options.rope_scaling;
   validate(checkpoint.config);
@@ -79,7 +79,7 @@ double nearly_normal(std::uint64_t bits) {
 
 }  // namespace
 
-void fill_randomly(Checkpoint<ModelConfig>& checkpoint, unsigned seed) {
+void fill_randomly(LoadedTower<ModelConfig>& checkpoint, unsigned seed) {
   checkpoint.report.stored_dtype = "none (random weights)";
   unsigned next_seed = seed;
   for_each_tensor(
@@ -100,19 +100,19 @@ void fill_randomly(Checkpoint<ModelConfig>& checkpoint, unsigned seed) {
       });
 }
 
-Checkpoint<ModelConfig> random_checkpoint_of(const ModelConfig& config, const ModelOptions& options,
-                                             unsigned seed) {
-  Checkpoint<ModelConfig> checkpoint = configured(config, options);
+LoadedTower<ModelConfig> random_checkpoint_of(const ModelConfig& config, const ModelOptions& options,
+                                              unsigned seed) {
+  LoadedTower<ModelConfig> checkpoint = configured(config, options);
   checkpoint.report.path = config.architecture.empty() ? "random weights" : config.architecture;
   checkpoint.report.fingerprint = fingerprint_of_random(text_of(checkpoint.config), checkpoint.config, seed);
   fill_randomly(checkpoint, seed);
   return checkpoint;
 }
 
-Checkpoint<ModelConfig> checkpoint_of_tensors(const ModelConfig& config,
-                                              const std::map<std::string, TensorView<const float>>& tensors,
-                                              const ModelOptions& options) {
-  Checkpoint<ModelConfig> checkpoint = configured(config, options);
+LoadedTower<ModelConfig> checkpoint_of_tensors(const ModelConfig& config,
+                                               const std::map<std::string, TensorView<const float>>& tensors,
+                                               const ModelOptions& options) {
+  LoadedTower<ModelConfig> checkpoint = configured(config, options);
   LoadReport& report = checkpoint.report;
   report.path = config.architecture.empty() ? "tensors" : config.architecture;
   report.stored_dtype = to_string(Dtype::f32);

@@ -9,16 +9,16 @@
 namespace vit::internal {
 
 /// Fills the weights of a valid configuration with numbers that depend only on the seed.
-void fill_randomly(Checkpoint<ModelConfig>& checkpoint, unsigned seed);
+void fill_randomly(LoadedTower<ModelConfig>& checkpoint, unsigned seed);
 
 /// A configuration with seeded random weights. Throws Error for one that is not valid.
-Checkpoint<ModelConfig> random_checkpoint_of(const ModelConfig& config, const ModelOptions& options,
-                                             unsigned seed = 0);
+LoadedTower<ModelConfig> random_checkpoint_of(const ModelConfig& config, const ModelOptions& options,
+                                              unsigned seed = 0);
 
 /// Tensors in memory by their canonical names, which must outlive the weights. Throws Error naming all that
 /// are missing, misshaped or left over.
-Checkpoint<ModelConfig> checkpoint_of_tensors(const ModelConfig& config,
-                                              const std::map<std::string, TensorView<const float>>& tensors,
-                                              const ModelOptions& options);
+LoadedTower<ModelConfig> checkpoint_of_tensors(const ModelConfig& config,
+                                               const std::map<std::string, TensorView<const float>>& tensors,
+                                               const ModelOptions& options);
 
 }  // namespace vit::internal
