@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vit/base/choices.h"
 #include "vit/base/error.h"
 
 namespace vit {
@@ -17,6 +18,14 @@ struct KernelInfo {
   std::string int8;         // how Precision::int8 multiplies
 };
 
+/// The contract of reproducible results. Those of one number have the same bits on every machine, for any
+/// batch and number of threads: one fused chain for each product, one order of additions
+/// (vit/kernels/README.md).
+struct BitsContract {
+  int number = 0;       // 1; 0 = none
+  std::string why_not;  // "" or the reason why there is none
+};
+
 /// Kernels that this machine supports, fastest first; the last one, "reference", defines the results and is
 /// slow.
 VIT_API std::vector<KernelInfo> available_kernels();
@@ -24,6 +33,9 @@ VIT_API std::vector<KernelInfo> available_kernels();
 /// The kernels of that name; with "" those named by the environment variable VIT_KERNELS, else the
 /// fastest. Throws Error for an unknown name or one that this machine does not support.
 VIT_API KernelInfo find_kernels(std::string_view name = "");
+
+/// The contract that these kernels keep in this precision; "" as for find_kernels(), which see for errors.
+VIT_API BitsContract bits_contract(Precision precision, std::string_view kernels = "");
 
 /// The processor's name as reported by the operating system, else the architecture.
 VIT_API std::string cpu_name();

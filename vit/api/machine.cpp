@@ -1,5 +1,6 @@
 #include "vit/machine.h"
 
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/kernels/cpu_info.h"
 #include "vit/kernels/kernels.h"
@@ -25,6 +26,16 @@ std::vector<KernelInfo> available_kernels() {
 
 KernelInfo find_kernels(std::string_view name) {
   return info_of(name.empty() ? kernels::default_kernels() : kernels::find_kernels(name));
+}
+
+BitsContract bits_contract(Precision precision, std::string_view name) {
+  constexpr int kContract = 1;
+  const kernels::KernelTable& table = name.empty() ? kernels::default_kernels() : kernels::find_kernels(name);
+  if (precision != Precision::float32)
+    return {.why_not = text(to_string(precision), " is defined by the products of each processor")};
+  if (!table.is_portable)
+    return {.why_not = text("the kernels '", table.name, "' do not fuse multiplications with additions")};
+  return {.number = kContract, .why_not = ""};
 }
 
 std::string cpu_name() {

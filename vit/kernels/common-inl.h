@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace vit::internal::kernels::HWY_NAMESPACE {
 
 extern const TargetKernels kTarget;
-constexpr TargetKernels kTarget{.layer_norm = layer_norm,
+constexpr TargetKernels kTarget{.fuses = HWY_NATIVE_FMA != 0,
+                                .layer_norm = layer_norm,
                                 .resample = {.columns_rgb = resample_columns_rgb, .rows = resample_rows},
                                 .maps = {.blend = blend, .interpolate = interpolate},
                                 .convolution = winograd::kKernels,

@@ -228,6 +228,9 @@ struct Arithmetic {
 struct KernelTable {
   const char* name;         // "avx2"
   const char* description;  // "AVX2 and FMA: 8 lanes"
+  /// Whether products are fused and added in the one order of all instruction sets (tile-inl.h, sums-inl.h):
+  /// float32 results have the bits of every other table for which this holds.
+  bool is_portable;
   void (*layer_norm)(const LayerNormArgs& args) noexcept;
   ResampleKernels resample;
   MapKernels maps;

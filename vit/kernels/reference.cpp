@@ -444,6 +444,7 @@ constexpr Arithmetic kInt8{
 constexpr KernelTable kReference{
     .name = "reference",
     .description = "naive loops in double precision: the definition, not for speed",
+    .is_portable = false,
     .layer_norm = layer_norm,
     .resample = {.columns_rgb = resample_columns_rgb, .rows = resample_rows_reference},
     .maps = {.blend = blend, .interpolate = interpolate},

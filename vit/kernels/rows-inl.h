@@ -1,51 +1,40 @@
 // Kernels over entire rows: layer norm, and the softmax of attention probabilities.
-// Sums over a row keep kLanes partial sums, column c in lane c % kLanes, and add the lanes at the end.
 #pragma once
 
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/math-inl.h"
+#include "vit/kernels/sums-inl.h"
 #include "vit/kernels/target-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vit::internal::kernels::HWY_NAMESPACE {
 namespace {
 
-HWY_INLINE float sum_of_lanes(V v) {
-  return hn::GetLane(hn::SumOfLanes(D(), v));
-}
-
 HWY_INLINE float mean_of(const float* HWY_RESTRICT row, size_t columns) {
-  const D d;
-  V even = hn::Zero(d);
-  V odd = hn::Zero(d);
+  Sixteen even = zeros(), odd = zeros();
   size_t c = 0;
-  for (; c + 2 * kLanes <= columns; c += 2 * kLanes) {
-    even = hn::Add(even, hn::LoadU(d, row + c));
-    odd = hn::Add(odd, hn::LoadU(d, row + c + kLanes));
+  for (; c + 2 * kSumLanes <= columns; c += 2 * kSumLanes) {
+    even = add(even, load_sixteen(row + c, kSumLanes, 0.0f));
+    odd = add(odd, load_sixteen(row + c + kSumLanes, kSumLanes, 0.0f));
   }
-  for (; c + kLanes <= columns; c += kLanes) even = hn::Add(even, hn::LoadU(d, row + c));
-  if (c < columns) even = hn::Add(even, load_first(row + c, columns - c, 0.0f));
-  return sum_of_lanes(hn::Add(even, odd)) / static_cast<float>(columns);
+  for (; c < columns; c += kSumLanes) even = add(even, load_sixteen(row + c, columns - c, 0.0f));
+  return sum_of(add(even, odd)) / static_cast<float>(columns);
 }
 
 HWY_INLINE float variance_of(const float* HWY_RESTRICT row, size_t columns, float mean) {
-  const D d;
   const V center = set(mean);
-  V even = hn::Zero(d);
-  V odd = hn::Zero(d);
-  size_t c = 0;
-  for (; c + 2 * kLanes <= columns; c += 2 * kLanes) {
-    const V first = hn::Sub(hn::LoadU(d, row + c), center);
-    const V second = hn::Sub(hn::LoadU(d, row + c + kLanes), center);
-    even = hn::MulAdd(first, first, even);
-    odd = hn::MulAdd(second, second, odd);
-  }
-  for (; c < columns; c += kLanes) {
-    const V x = columns - c >= kLanes ? hn::LoadU(d, row + c) : load_first(row + c, columns - c, mean);
+  const auto square = [&](V x, V sum) HWY_ATTR {
     const V deviation = hn::Sub(x, center);
-    even = hn::MulAdd(deviation, deviation, even);
+    return hn::MulAdd(deviation, deviation, sum);
+  };
+  Sixteen even = zeros(), odd = zeros();
+  size_t c = 0;
+  for (; c + 2 * kSumLanes <= columns; c += 2 * kSumLanes) {
+    even = each(square, load_sixteen(row + c, kSumLanes, mean), even);
+    odd = each(square, load_sixteen(row + c + kSumLanes, kSumLanes, mean), odd);
   }
-  return sum_of_lanes(hn::Add(even, odd)) / static_cast<float>(columns);
+  for (; c < columns; c += kSumLanes) even = each(square, load_sixteen(row + c, columns - c, mean), even);
+  return sum_of(add(even, odd)) / static_cast<float>(columns);
 }
 
 /// kShifts: there is a beta, and the mean is subtracted; else RMSNorm.
@@ -91,18 +80,15 @@ HWY_INLINE void softmax_row(float* row, size_t columns) {
   if (c < columns) largest = hn::Max(largest, load_first(row + c, columns - c, kLowest));
   largest = hn::MaxOfLanes(d, largest);
 
-  V sum = hn::Zero(d);
-  for (c = 0; c + kLanes <= columns; c += kLanes) {
-    const V weight = exp2_of_negative(hn::Sub(hn::LoadU(d, row + c), largest));
-    hn::StoreU(weight, d, row + c);
-    sum = hn::Add(sum, weight);
-  }
+  for (c = 0; c + kLanes <= columns; c += kLanes)
+    hn::StoreU(exp2_of_negative(hn::Sub(hn::LoadU(d, row + c), largest)), d, row + c);
   if (c < columns) {
     const size_t rest = columns - c;
     store_first(exp2_of_negative(hn::Sub(load_first(row + c, rest, kLowest), largest)), rest, row + c);
-    sum = hn::Add(sum, load_first(row + c, rest, 0.0f));
   }
-  const V total = hn::SumOfLanes(d, sum);
+  Sixteen sums = zeros();
+  for (c = 0; c < columns; c += kSumLanes) sums = add(sums, load_sixteen(row + c, columns - c, 0.0f));
+  const V total = set(sum_of(sums));
 
   for (c = 0; c + kLanes <= columns; c += kLanes)
     hn::StoreU(hn::Div(hn::LoadU(d, row + c), total), d, row + c);

@@ -56,6 +56,7 @@ struct Name {
                                        const Arithmetic& int8) {
   return {.table = {.name = name.name,
                     .description = name.description,
+                    .is_portable = shared.fuses,
                     .layer_norm = shared.layer_norm,
                     .resample = shared.resample,
                     .maps = shared.maps,

@@ -9,6 +9,7 @@ namespace vit::internal::kernels {
 
 /// Shared by all tables of one instruction set.
 struct TargetKernels {
+  bool fuses;  // multiply-adds round once
   void (*layer_norm)(const LayerNormArgs& args) noexcept;
   ResampleKernels resample;
   MapKernels maps;

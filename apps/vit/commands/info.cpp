@@ -78,11 +78,19 @@ JsonValue kernels_json(const CommonOptions& options) {
           {"why", reason_of_choice(options)}};
 }
 
+/// The contract of reproducible results of the chosen kernels and precision.
+void add_bits(JsonValue& out, const ModelOptions& options) {
+  const BitsContract bits = bits_contract(options.precision, options.kernels);
+  out["bits"] = bits.number != 0 ? JsonValue(bits.number) : JsonValue();
+  if (bits.number == 0) out["bits_reason"] = bits.why_not;
+}
+
 JsonValue machine_json(const InfoOptions& options) {
   JsonValue out;
   out["version"] = version();
   out["cpu"] = {{"name", cpu_name()}, {"cores", num_threads()}, {"instruction_sets", cpu_instruction_sets()}};
   out["kernels"] = kernels_json(options.common);
+  add_bits(out, options.common.model_options);
   if (options.peak) {
     const int threads = num_threads(options.common.session.threads);
     const std::string kernels = find_kernels(options.common.model_options.kernels).name;
@@ -106,12 +114,20 @@ std::string kernels_text(const JsonValue& kernels) {
   return out + "  * chosen: " + kernels["why"].get<std::string>() + "\n" + arithmetic;
 }
 
+/// `title` is a column of its own.
+std::string bits_text(const JsonValue& machine, const std::string& title) {
+  if (!machine.contains("bits_reason"))
+    return text(title, machine["bits"].get<int>(),
+                ": the same on every machine, for any batch and threads\n");
+  return text(title, "none across machines: ", machine["bits_reason"].get<std::string>(), "\n");
+}
+
 std::string machine_text(const JsonValue& machine) {
   std::string out = "version     " + machine["version"].get<std::string>() + "\n";
   out += "processor   " + machine["cpu"]["name"].get<std::string>() + "\n";
   out += text("cores       ", machine["cpu"]["cores"].get<int>(), "\nsupports   ");
   for (const JsonValue& set : machine["cpu"]["instruction_sets"]) out += " " + set.get<std::string>();
-  out += "\nkernels\n" + kernels_text(machine["kernels"]);
+  out += "\nkernels\n" + kernels_text(machine["kernels"]) + bits_text(machine, "bits        ");
   if (machine.contains("peak")) {
     const JsonValue& peak = machine["peak"];
     out += text("peak        ", peak["gflops"].get<double>(), " GFLOP/s with ", peak["threads"].get<int>(),
@@ -407,7 +423,7 @@ int info(InfoOptions options) {
     } else if (options.list_kernels) {
       printed += kernels_text(out["kernels"]);
     }
-    if (has_model) printed += model_text(out["model"]);
+    if (has_model) printed += model_text(out["model"]) + bits_text(out, "bits          ");
   }
   print_result(printed);
   return 0;

@@ -14,6 +14,7 @@
 #include "vit/base/check.h"
 #include "vit/io/json.h"
 #include "vit/io/source_file.h"
+#include "vit/machine.h"
 #include "vit/version.h"
 #include "vit/weights/checkpoint/config_json.h"
 
@@ -122,6 +123,7 @@ RunModel run_model(const CommonOptions& options, const Model& model, std::span<c
           .channels = options.model_options.channels == ChannelOrder::bgr ? "bgr" : "rgb",
           .settings = settings_of(model),
           .release = version(),
+          .bits = bits_contract(model.precision(), options.model_options.kernels).number,
           .options = options.given};
 }
 
@@ -134,6 +136,7 @@ RunModel run_model(const CommonOptions& options, const TextTower& tower) {
           .pad = pad_text(options.model_options.square_pad_color),
           .channels = options.model_options.channels == ChannelOrder::bgr ? "bgr" : "rgb",
           .release = version(),
+          .bits = bits_contract(tower.precision(), options.model_options.kernels).number,
           .options = options.given};
 }
 
@@ -159,6 +162,12 @@ void take_record(const RunModel& made, const std::string& place, CommonOptions& 
     fail(kRecord.with(ErrorKind::format), place, ": ", error.what());
   }
   if (made.channels == "bgr") options.model_options.channels = ChannelOrder::bgr;
+  const BitsContract bits = bits_contract(options.model_options.precision, options.model_options.kernels);
+  if (made.bits != 0 && bits.number != made.bits && !options.quiet)
+    print_failure(place,
+                  text("was made with contract ", made.bits, " of reproducible results, this run keeps ",
+                       bits.number == 0 ? "none" : std::to_string(bits.number), " (", bits.why_not,
+                       "): the last digits may differ"));
 }
 
 void take_record(const std::string& record, const std::string& place, CommonOptions& options) {

@@ -67,6 +67,7 @@ void RunModel::write_members(JsonWriter& json) const {
   if (channels != "rgb") json.member("channels", channels);
   if (!settings.empty()) json.member("settings", settings);
   if (!release.empty()) json.member("release", release);
+  if (bits != 0) json.member("bits", bits);
   if (!options.empty()) write_options(json.key("options"), options);
 }
 
@@ -81,6 +82,7 @@ RunModel parse_run_model(const Json& json) {
           .channels = json.find_string("channels").value_or("rgb"),
           .settings = json.find_string("settings").value_or(""),
           .release = json.find_string("release").value_or(""),
+          .bits = static_cast<int>(json.find_size("bits", {.max = 1000}).value_or(0)),
           .options = parse_options(json)};
 }
 

@@ -28,6 +28,7 @@ struct RunModel {
   /// Comparable within a release: the next one may have more values.
   std::string settings = "";
   std::string release = "";  // that made the results; "" = not noted (before 0.4)
+  int bits = 0;              // contract of reproducible results (vit/machine.h); 0 = none, or not noted
   /// How the model was loaded: CommonOptions::given of the run.
   std::map<std::string, std::vector<std::string>> options{};
 

@@ -18,6 +18,7 @@
 #include "vit/config.h"
 #include "vit/dense.h"
 #include "vit/io/safetensors.h"
+#include "vit/kernels/kernels.h"
 
 TEST_SUITE_BEGIN("dense");
 
@@ -228,6 +229,22 @@ TEST_CASE("dense golden models: bits do not depend on threads, the batch, or the
   CHECK(std::ranges::equal(one[0][Output::depth].flat(), three[2][Output::depth].flat()));
   CHECK(!std::ranges::equal(one[0][Output::depth].flat(), three[1][Output::depth].flat()));
   CHECK(three.has({Output::block, 1}));
+}
+
+TEST_CASE("dense golden models: depth has the same bits under all kernels that fuse") {
+  const fs::path folder = test::data_path("golden/dense/hf-depth-anything");
+  const Tensor<float> pixels = to_float(open_safetensors(folder / "expected.safetensors").at("pixels"));
+  std::vector<float> first;
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    if (!table->is_portable) continue;
+    CAPTURE(table->name);
+    const auto model = Model::load(folder, {.kernels = table->name});
+    Outputs outputs;
+    Session(model, {.threads = 2}).forward(pixels, maps_and(*model), outputs);
+    const std::span<const float> depth = outputs[0][Output::depth].flat();
+    if (first.empty()) first.assign(depth.begin(), depth.end());
+    CHECK(std::ranges::equal(first, depth));
+  }
 }
 
 TEST_CASE(

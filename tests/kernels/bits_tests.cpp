@@ -1,0 +1,130 @@
+// The contract of reproducible results: float32 has the same bits under every table of kernels that fuses
+// multiplications with additions, on this machine and on others, whose digests are in data/golden/bits.txt.
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/files.h"
+#include "tests/support/golden_models.h"
+#include "tests/support/sha256.h"
+#include "tests/support/shared_data.h"
+#include "vit/base/choices.h"
+#include "vit/kernels/kernels.h"
+#include "vit/machine.h"
+#include "vit/model.h"
+#include "vit/session.h"
+#include "vit/text_encoder.h"
+
+namespace vit {
+using namespace internal;
+namespace {
+
+/// The names of the tables of this machine that keep the contract.
+std::vector<std::string> portable_tables() {
+  std::vector<std::string> names;
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    if (table->is_portable) names.emplace_back(table->name);
+  }
+  return names;
+}
+
+/// Pixels (3, height, width) in [-2, 2], the same on every machine.
+Tensor<float> plain_pixels(std::size_t height, std::size_t width) {
+  Tensor<float> pixels(Shape{1, 3, height, width});
+  std::uint32_t state = 1;
+  for (float& value : pixels.flat()) {
+    state = state * 1664525u + 1013904223u;
+    value = static_cast<float>(static_cast<int>(state >> 20) - 2048) / 1024.0f;
+  }
+  return pixels;
+}
+
+void append(std::string& bytes, std::span<const float> numbers) {
+  bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+}
+
+/// Digest of the tokens of an image model, and of its visual tokens, vector and logits where it has them.
+std::string digest_of_images(const std::filesystem::path& folder, const std::string& kernels) {
+  ModelOptions options = test::options_of(folder);
+  options.kernels = kernels;
+  const auto model = Model::load(folder, options);
+  Session session(model, {.threads = 2});
+  const ModelConfig& config = model->config();
+  std::vector<Output> wanted{Output::tokens};
+  if (config.merger) wanted.push_back(Output::merged);
+  if (config.head.pooling != Pooling::none) wanted.push_back(default_output(config));
+  if (config.has_classes()) wanted.push_back(Output::logits);
+  Request request;
+  for (const Output output : wanted) request.add(output);
+  Outputs outputs;
+  session.forward(plain_pixels(config.image.height, config.image.width).view(), request, outputs);
+  std::string bytes;
+  for (const Output output : wanted) append(bytes, outputs[output].flat());
+  return test::sha256(bytes.data(), bytes.size());
+}
+
+std::string digest_of_texts(const std::filesystem::path& folder, const std::string& kernels) {
+  TextOptions options;
+  options.kernels = kernels;
+  TextEncoder encoder(folder, {.threads = 2}, options);
+  std::string bytes;
+  for (const std::string_view words : {"a photo of a cat", "two dogs and a yellow bus, seen from above"})
+    append(bytes, encoder.encode(words).flat());
+  return test::sha256(bytes.data(), bytes.size());
+}
+
+/// "models/rope-axial" -> digest.
+std::map<std::string, std::string> stored_digests() {
+  std::istringstream lines(test::read_text(test::data_path("golden/bits.txt")));
+  std::map<std::string, std::string> digests;
+  for (std::string name, digest; lines >> name >> digest;) digests[name] = digest;
+  return digests;
+}
+
+template <typename Digest>
+void check_folder(const std::string& name, const Digest& digest_of) {
+  static const std::map<std::string, std::string> stored = stored_digests();
+  CAPTURE(name);
+  for (const std::string& table : portable_tables()) {
+    CAPTURE(table);
+    const auto expected = stored.find(name);
+    const std::string digest = digest_of(test::data_path("golden/" + name), table);
+    REQUIRE_MESSAGE(expected != stored.end(), "add this line to data/golden/bits.txt: ", name, " ", digest);
+    CHECK(digest == expected->second);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("bits: image towers have the same bits under all kernels that fuse, and on other machines") {
+  for (const std::string room : {"models", "towers"}) {
+    for (const std::filesystem::path& folder : test::folders_in(test::data_path("golden/" + room)))
+      check_folder(room + "/" + folder.filename().string(), digest_of_images);
+  }
+}
+
+TEST_CASE("bits: text towers have the same bits under all kernels that fuse, and on other machines") {
+  for (const char* name : {"hf-clip", "hf-siglip", "hf-metaclip2", "hf-tipsv2"})
+    check_folder(std::string("text/") + name, digest_of_texts);
+}
+
+TEST_CASE("bits: the contract is that of float32 and of kernels that fuse") {
+  for (const kernels::KernelTable* table : kernels::available_kernels()) {
+    CAPTURE(table->name);
+    const BitsContract bits = bits_contract(Precision::float32, table->name);
+    CHECK(bits.number == (table->is_portable ? 1 : 0));
+    CHECK(bits.why_not.empty() == table->is_portable);
+    CHECK(bits_contract(Precision::int8, table->name).number == 0);
+    CHECK_FALSE(bits_contract(Precision::bfloat16, table->name).why_not.empty());
+  }
+}
+
+}  // namespace vit
