@@ -1,6 +1,6 @@
-"""Draws data/figures/speed.svg from the table "Performance" of README.md.  Run: python3 data/figures/make_speed.py
+"""Draws data/figures/speed.svg from the table "Overview" of apps/bench/measurements.md.  Run: python3 data/figures/make_speed.py
 
-A group of bars for each model, as long as the engine's time divided by that of vit. Only the standard library is used.
+A group of bars for each model of SHOWN, as long as the engine's time divided by that of vit. Only the standard library is used.
 """
 import pathlib
 import re
@@ -10,12 +10,13 @@ FONT = "font-family='DejaVu Sans, Verdana, sans-serif'"
 INK, SOFT = "#1d2733", "#5d6b7a"
 COLORS = {"vit": "#2f6f4f", "ONNX Runtime": "#7aa6d8", "OpenVINO": "#b59ad6", "torch": "#e6a15c", "OpenCV 5": "#d98a94", "llama.cpp": "#9db37c"}
 LEFT, SCALE, BAR, GAP = 280, 150, 13, 16
+SHOWN = ("axial RoPE tiny, 224, float32", "axial RoPE base, 224, float32", "axial RoPE base, 224, int8", "tower of Qwen2.5-VL-3B, 504, bfloat16")
 
 
 def table():
     """The rows of the table: model and type, and engine to milliseconds (engines that did not run are left out)."""
     lines = [[cell.strip() for cell in line.strip("|\n ").split("|")]
-             for line in (ROOT / "README.md").read_text(encoding="utf-8").split("## Performance")[1].split("\n## ")[0].split("\n")
+             for line in (ROOT / "apps/bench/measurements.md").read_text(encoding="utf-8").split("## Overview")[1].split("\n## ")[0].split("\n")
              if line.startswith("|")]
     header, rows = lines[0], lines[2:]
     for row in rows:
@@ -29,7 +30,7 @@ def table():
 def drawing():
     parts, y = [], 54
     for model, times in table():
-        if len(times) < 2:
+        if model not in SHOWN:
             continue
         top = y
         for engine, time in times.items():

@@ -83,7 +83,7 @@ TEST_CASE("wrong calls: loading") {
   wrong("means of a wrong count", [] { Model::random("vit_tiny_patch16_224", {.mean = {0.5, 0.5}}); });
   wrong("a deviation of 0", [] { Session(Model::random("vit_tiny_patch16_224", {.std = {0.0}})); });
   wrong("a mean that is no number", [] { Session(Model::random("vit_tiny_patch16_224", {.mean = {NAN}})); });
-  LoadedTower checkpoint(test::data_path("golden/models/rope-axial"));
+  Checkpoint checkpoint(test::data_path("golden/models/rope-axial"));
   wrong(
       "text score without texts", [&] { static_cast<void>(checkpoint.text_score()); }, ErrorKind::mismatch);
   wrong("a moved checkpoint", [&] { static_cast<void>(emptied(checkpoint).describe()); });

@@ -1,8 +1,8 @@
-"""The one table of README.md: `vit` next to every other engine, from the rounds that compare.py, depth.py and towers.py keep.
+"""The overview of measurements.md: `vit` next to every other engine, from the rounds that compare.py, depth.py and towers.py keep.
 
     python overview.py --work ~/compare                            print the table of what was measured
     python overview.py --work ~/compare --vit build/release/vit    measure first (half an hour on two cores)
-    python overview.py --work ~/compare --write                    and put it into README.md
+    python overview.py --work ~/compare --write                    and put it into measurements.md
 
 Needs what these scripts need; llama.cpp is left out without --llama-python and --llama-source. A row states machine and day; it
 holds the rounds of its latest day.
@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-README = HERE.parents[2] / "README.md"
+PAGE = HERE.parent / "measurements.md"
 BEGIN, END = "<!-- overview.py: begin -->\n", "<!-- overview.py: end -->\n"
 COLUMNS = ("vit", "ONNX Runtime", "OpenVINO", "torch")
 # Names of engines in the rounds, and the column each belongs to; a column shows its fastest.
@@ -110,15 +110,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--llama-python", help="as for towers.py")
     parser.add_argument("--llama-source", help="as for towers.py")
-    parser.add_argument("--write", action="store_true", help="put the table into README.md; then run data/figures/make_speed.py")
+    parser.add_argument("--write", action="store_true", help="put the table into measurements.md; then run data/figures/make_speed.py")
     options = parser.parse_args()
     if options.vit:
         measure(options)
     made = table(options.work)
     if options.write:
-        text = README.read_text(encoding="utf-8")
+        text = PAGE.read_text(encoding="utf-8")
         pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
-        README.write_text(re.sub(pattern, lambda _: BEGIN + made + END, text, flags=re.DOTALL), encoding="utf-8")
+        PAGE.write_text(re.sub(pattern, lambda _: BEGIN + made + END, text, flags=re.DOTALL), encoding="utf-8")
     print(made, end="")
 
 

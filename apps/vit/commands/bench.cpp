@@ -290,8 +290,8 @@ Command bench_command(BenchServer of_server) {
            {.name = "--json", .type_name = "", .help = "Results as one JSON object", .flag = &options->json},
            {.name = "--report",
             .type_name = "",
-            .help = "What to send to those who have no such machine: all kernels and precisions, as JSON; "
-                    "without a model, of ViT-S",
+            .help = "Report for the developers: every kernel and precision on this machine, as JSON (ViT-S "
+                    "unless --model is given)",
             .flag = &options->report},
            {.name = "--serve",
             .type_name = "",

@@ -184,7 +184,7 @@ AnomalyModel load_bank(const std::filesystem::path& path, CommonOptions& common)
 Command anomaly_command() {
   const auto parsed = std::make_shared<Parsed>();
   Command command{.name = "anomaly",
-                  .summary = "Find what is wrong: learn good images, score others",
+                  .summary = "Detect anomalies: learn from good images, score others",
                   .footer = kFooter,
                   .options = {{.name = "ACTION",
                                .type_name = "",

@@ -256,9 +256,8 @@ class Fitting : public ImageWork {
     if (interrupted() || has_only_bad) return 0;
     VIT_CHECK(builder_->num_images() > 0, "anomaly fit", options_.inputs.front(), ": no good image");
     if (unseen_ > 0.02 && !options_.common.quiet)
-      print_failure(
-          "", text("the crop leaves out up to ", percent(unseen_),
-                   " of an image, where no defect is found; the default, --size native, keeps all of it"));
+      print_failure("", text("the center crop ignores up to ", percent(unseen_),
+                             " of an image; the default, --size native, inspects all of it"));
     release_interrupts();  // nothing is lost until the bank is written
     const RunFacts facts{.model = run_model(options_.common, run.model(), {}), .others = {}};
     AnomalyModel bank = builder_->build().with_source(facts.json());

@@ -96,27 +96,28 @@ void add_map_options(std::vector<Option>& list, MapEvaluation& evaluation) {
        .group = kMapGroup});
   list.push_back({.name = "--truth-scale",
                   .type_name = "N",
-                  .help = "Numbers of integers that are a metre: 256 of KITTI",
+                  .help = "Integer units per meter in the ground truth (KITTI: 256)",
                   .target = parsed_target(
                       evaluation.truth_scale,
                       [](const std::string& value) { return parse_real(value, 1e-6, 1e9); }, "1000"),
                   .group = kMapGroup});
   list.push_back({.name = "--depth-limits",
                   .type_name = "MIN,MAX",
-                  .help = "Depths of the truth that count, in metres",
+                  .help = "Depths of the ground truth that count, in meters",
                   .target = parsed_target(evaluation.limits, parse_limits),
                   .group = kMapGroup});
   list.push_back(
       {.name = "--align",
        .type_name = "RULE",
-       .help = "What is fitted to each image's truth first: none, median (a factor), affine (factor and "
-               "offset; of inverse depth where the model gives that); auto: none for metres, else affine",
+       .help =
+           "How each prediction is first aligned with its ground truth: none, median (scale), affine (scale "
+           "and shift; of inverse depth if the model gives that); auto: none for meters, else affine",
        .target = choice_target(evaluation.align, kAligns),
        .group = kMapGroup});
   list.push_back(
       {.name = "--ignore-index",
        .type_name = "N",
-       .help = "Number of pixels without a class",
+       .help = "Class index that marks unlabeled pixels",
        .target = parsed_target(
            evaluation.ignored,
            [](const std::string& value) { return parse_integer(value, 0, (1u << 24) - 1); }, "255"),

@@ -346,8 +346,9 @@ std::vector<Option> server_group(ServeOptions& options) {
        .group = kServerGroup},
       {.name = "--immich-resize",
        .type_name = "RULE",
-       .help = "Of images for immich: release = shorter edge and center, as its releases do for every model; "
-               "model = squashed where the model's files say so, as its newer source",
+       .help =
+           "How images from immich are resized: release (shorter edge, then center crop) or model (as the "
+           "model's files say)",
        .target = choice_target(options.immich_resize, kImmichResizes),
        .group = kServerGroup},
       {.name = "--allow-origin",
@@ -359,7 +360,7 @@ std::vector<Option> server_group(ServeOptions& options) {
        .group = kServerGroup},
       {.name = "--index",
        .type_name = "FOLDER",
-       .help = "Of vit index by one of the models: the page shows its nearest images",
+       .help = "Index of one of the models; the page shows the nearest images in it",
        .target = text_target(options.index),
        .group = kServerGroup},
       {.name = "--log",
@@ -387,7 +388,7 @@ std::vector<Option> limit_group(ServeOptions& options) {
            .group = kLimitGroup},
           {.name = "--max-connections",
            .type_name = "N",
-           .help = "Connections at a time; one that waits for nothing makes room for a new one",
+           .help = "Most open connections; idle ones are closed to make room",
            .target = integer_target(options.max_connections, std::size_t{1}, std::size_t{1'000'000}),
            .group = kLimitGroup},
           {.name = "--max-requests",

@@ -8,7 +8,7 @@ constexpr const char* kAnomalyRequirement = "it needs -DVIT_RING_ANOMALY=ON when
 }  // namespace
 
 Command anomaly_command() {
-  return absent_command("anomaly", "Find what is wrong: learn good images, score others",
+  return absent_command("anomaly", "Detect anomalies: learn from good images, score others",
                         kAnomalyRequirement);
 }
 std::shared_ptr<Measure> anomaly_measure() {

@@ -43,7 +43,7 @@
   function takeModel() {
     const m = model();
     if (!m) return;
-    const parts = [m.architecture, m.embedding_dimensions && m.embedding_dimensions + " numbers a vector", m.classes && m.classes + " classes"];
+    const parts = [m.architecture, m.embedding_dimensions && m.embedding_dimensions + "-dimensional embedding", m.classes && m.classes + " classes"];
     by("facts").textContent = parts.filter(Boolean).join(", ");
     by("words-form").hidden = !m.modalities.includes("text");
     by("words-help").textContent = m.classes ? "Words of your own, one a line; none: the model's classes" : "Words of your own, one a line";
