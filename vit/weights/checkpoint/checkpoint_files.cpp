@@ -192,7 +192,7 @@ fs::path resolve(const fs::path& path) {
 
 // ------------------------------------------------------------------------------------------------ adapters
 
-bool is_there(const fs::path& path) {
+bool exists_at(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error) && !error;
 }
@@ -204,7 +204,7 @@ fs::path folder_of_adapter(const fs::path& adapter) {
 /// Whether a folder contains an adapter of PEFT, or a file is one.
 bool is_adapter(const fs::path& path) {
   const fs::path folder = folder_of_adapter(path);
-  return is_there(folder / "adapter_config.json") &&
+  return exists_at(folder / "adapter_config.json") &&
          (folder == path || path.filename().string().starts_with("adapter_model."));
 }
 
@@ -219,7 +219,7 @@ fs::path find_adapter_base(const fs::path& adapter) {
   places.push_back(folder);
   places.push_back(fs::absolute(folder).parent_path());
   for (const fs::path& place : places) {
-    if (!is_there(place)) continue;
+    if (!exists_at(place)) continue;
     std::error_code error;
     if (!fs::is_directory(place, error) || !find_weights(place).empty()) return place;
   }
