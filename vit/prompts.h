@@ -40,9 +40,9 @@ enum class PromptRule {
 
 /// How queries become instances: the arguments of transformers' post-processing.
 struct PromptOptions {
-  double threshold = 0.3;       // an instance has a score above it
-  double mask_threshold = 0.5;  // a pixel of a mask has a probability above it
-  PromptRule rule = PromptRule::library;
+  double threshold = 0.3;                 // an instance has a score above it
+  double mask_threshold = 0.5;            // a pixel of a mask has a probability above it
+  PromptRule rule = PromptRule::library;  // whose program is reproduced
 };
 
 /// Instances of one prompt in falling score.
@@ -64,15 +64,16 @@ struct PromptLogits {
 
 /// A point in pixels of the image.
 struct ObjectPoint {
-  double x = 0, y = 0;
+  double x = 0;          // from the left
+  double y = 0;          // from the top
   bool positive = true;  // false: not part of the object
 };
 
 /// One object: points, a box, a mask, or several of these.
 struct ObjectPrompt {
-  std::vector<ObjectPoint> points{};
-  std::optional<Box> box{};        // around the object, in pixels of the image
-  TensorView<const float> mask{};  // logits (h, w) as in ObjectMasks; must live during the call
+  std::vector<ObjectPoint> points{};  // on the object, or outside of it
+  std::optional<Box> box{};           // around the object, in pixels of the image
+  TensorView<const float> mask{};     // logits (h, w) as in ObjectMasks; must live during the call
 };
 
 /// How masks of an object are chosen.
@@ -90,7 +91,11 @@ struct ObjectMasks {
 };
 
 /// What prompts of an image are for: phrases and examples, objects, or both.
-enum class PromptUse { phrases, objects, both };
+enum class PromptUse {
+  phrases,  // noun phrases and examples
+  objects,  // points, boxes and masks of one object
+  both,     // either
+};
 
 namespace internal {
 struct PromptParts;

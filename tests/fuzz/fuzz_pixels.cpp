@@ -41,12 +41,19 @@ void run_pixel_labels(std::string_view input) {
   std::filesystem::remove(folder / "image.png");
   std::filesystem::remove(folder / "image.json");
   const std::filesystem::path file = folder.write(is_json ? "image.json" : "image.png", input);
+  bool is_refused = false;
   try {
-    read_labels(folder.path());
+    read_labels(folder.path());  // of LabelMe, if it is JSON
   } catch (const Error&) {
     if (!is_json) throw;
+    is_refused = true;
   }
-  if (is_json) read_labels(file);  // of COCO
+  if (!is_json) return;
+  try {
+    read_labels(file);  // of COCO
+  } catch (const Error&) {
+    if (is_refused) throw;
+  }
 }
 
 std::vector<std::string> pixel_labels_seeds() {

@@ -144,10 +144,11 @@ void run_accept_encoding(std::string_view input) {
   const bool takes = app::accepts_gzip(input);
   if (takes && input.find_first_of("gG*xX") == std::string_view::npos)
     throw std::logic_error("gzip is not in the header");
+  if (!takes) throw Error("serve", "refused");
 }
 
 std::vector<std::string> accept_encoding_seeds() {
-  return {"gzip, deflate, br", "identity;q=1, *;q=0", "GZIP;q=0.5"};
+  return {"gzip, deflate, br", "identity;q=1, *;q=0.3", "GZIP;q=0.5"};
 }
 
 void run_weaviate_body(std::string_view input) {

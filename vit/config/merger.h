@@ -85,15 +85,15 @@ enum class MergerPlace {
   neck_norm,           // a norm (SAM) ...
   convolution,         // ... a convolution ...
   convolution_norm,    // ... and a norm
-  second_convolution,  // further ones (GOT-OCR)
-  third_convolution,
-  mlp,              // an MLP
-  mlp_norm,         // a norm (ERNIE-4.5-VL)
-  second_mlp,       // another MLP ...
-  second_norm,      // ... and its norm (ERNIE-4.5-VL)
-  projection_norm,  // a norm (Gemma 4)
-  projection,       // a linear map
-  out_norm,         // a norm (ERNIE-4.5-VL)
+  second_convolution,  // another convolution ...
+  third_convolution,   // ... and another (GOT-OCR)
+  mlp,                 // an MLP
+  mlp_norm,            // a norm (ERNIE-4.5-VL)
+  second_mlp,          // another MLP ...
+  second_norm,         // ... and its norm (ERNIE-4.5-VL)
+  projection_norm,     // a norm (Gemma 4)
+  projection,          // a linear map
+  out_norm,            // a norm (ERNIE-4.5-VL)
 };
 
 /// One step of a merger, after the cells.

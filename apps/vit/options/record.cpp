@@ -111,6 +111,18 @@ void check_said(const RunModel& made, const std::string& place, const CommonOpti
     refuse("--channels", made.channels, channels);
 }
 
+/// Says that results of this run keep another contract of reproducible results than the record, unless they
+/// have another precision, which says more.
+void notice_bits(const RunModel& made, const std::string& place, const CommonOptions& options) {
+  const BitsContract bits = bits_contract(options.model_options.precision, options.model_options.kernels);
+  const bool is_same_dtype = made.dtype == to_string(options.model_options.precision);
+  if (made.bits != 0 && bits.number != made.bits && is_same_dtype && !options.quiet)
+    print_failure(place,
+                  text("was made with contract ", made.bits, " of reproducible results, this run keeps ",
+                       bits.number == 0 ? "none" : std::to_string(bits.number), " (", bits.why_not,
+                       "): the last digits may differ"));
+}
+
 }  // namespace
 
 RunModel run_model(const CommonOptions& options, const Model& model, std::span<const std::string> features) {
@@ -162,12 +174,7 @@ void take_record(const RunModel& made, const std::string& place, CommonOptions& 
     fail(kRecord.with(ErrorKind::format), place, ": ", error.what());
   }
   if (made.channels == "bgr") options.model_options.channels = ChannelOrder::bgr;
-  const BitsContract bits = bits_contract(options.model_options.precision, options.model_options.kernels);
-  if (made.bits != 0 && bits.number != made.bits && !options.quiet)
-    print_failure(place,
-                  text("was made with contract ", made.bits, " of reproducible results, this run keeps ",
-                       bits.number == 0 ? "none" : std::to_string(bits.number), " (", bits.why_not,
-                       "): the last digits may differ"));
+  notice_bits(made, place, options);
 }
 
 void take_record(const std::string& record, const std::string& place, CommonOptions& options) {

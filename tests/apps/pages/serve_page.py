@@ -179,7 +179,7 @@ def use_tab(browser):
             continue
         reached.append(at)
         assert browser.value("getComputedStyle(document.activeElement).outlineStyle") != "none", at
-    assert reached == ["model", "drop", "layer", "words", "template", "BUTTON"], reached
+    assert reached == ["model", "drop", "example", "layer", "words", "template", "BUTTON"], reached
 
 
 def use_other_images(browser):

@@ -1,5 +1,5 @@
 // LoRA adapters of PEFT: merged into the weights of their base while those are read, as in
-// merge_and_unload(). Which base an adapter has is told by checkpoint_files.h.
+// merge_and_unload(). Their bases are found by checkpoint_files.h.
 #pragma once
 
 #include <filesystem>
