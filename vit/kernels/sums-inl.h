@@ -36,40 +36,35 @@ HWY_INLINE Registers<kVectors> each(const Op& op, Registers<kVectors> a, Others.
   return {each(op, a.lower, others.lower...), each(op, a.upper, others.upper...)};
 }
 
-HWY_INLINE void fill(float value, Registers<1>& to) {
-  to.v = set(value);
-}
+/// Registers of a value, and of memory. Returned whole: constructors without arguments, which the compiler
+/// makes, would not be compiled for the instruction set.
 template <size_t kVectors>
-HWY_INLINE void fill(float value, Registers<kVectors>& to) {
-  fill(value, to.lower);
-  fill(value, to.upper);
-}
-HWY_INLINE Sixteen zeros() {
-  Sixteen out;
-  fill(0.0f, out);
-  return out;
-}
+struct MakeRegisters {
+  static HWY_INLINE Registers<kVectors> of(float value) {
+    return {MakeRegisters<kVectors / 2>::of(value), MakeRegisters<kVectors / 2>::of(value)};
+  }
+  static HWY_INLINE Registers<kVectors> load(const float* HWY_RESTRICT from) {
+    return {MakeRegisters<kVectors / 2>::load(from),
+            MakeRegisters<kVectors / 2>::load(from + kVectors / 2 * kLanes)};
+  }
+};
+template <>
+struct MakeRegisters<1> {
+  static HWY_INLINE Registers<1> of(float value) { return {set(value)}; }
+  static HWY_INLINE Registers<1> load(const float* HWY_RESTRICT from) { return {hn::LoadU(D(), from)}; }
+};
+using MakeSixteen = MakeRegisters<kSumLanes / kLanes>;
 
-HWY_INLINE void load(const float* HWY_RESTRICT from, Registers<1>& to) {
-  to.v = hn::LoadU(D(), from);
-}
-template <size_t kVectors>
-HWY_INLINE void load(const float* HWY_RESTRICT from, Registers<kVectors>& to) {
-  load(from, to.lower);
-  load(from + kVectors / 2 * kLanes, to.upper);
+HWY_INLINE Sixteen zeros() {
+  return MakeSixteen::of(0.0f);
 }
 
 /// The first `count` of sixteen numbers, `filler` in place of the others. Reads nothing beyond them.
 HWY_INLINE Sixteen load_sixteen(const float* HWY_RESTRICT from, size_t count, float filler) {
-  Sixteen out;
-  if (count >= kSumLanes) {
-    load(from, out);
-    return out;
-  }
+  if (count >= kSumLanes) return MakeSixteen::load(from);
   HWY_ALIGN float lanes[kSumLanes];
   for (size_t i = 0; i < kSumLanes; ++i) lanes[i] = i < count ? from[i] : filler;
-  load(lanes, out);
-  return out;
+  return MakeSixteen::load(lanes);
 }
 
 HWY_INLINE Sixteen add(Sixteen a, Sixteen b) {
