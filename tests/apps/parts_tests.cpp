@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "tests/support/sha256.h"
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"
+#include "vit/io/source_file.h"
 
 using namespace vit;
 using namespace vit::internal;
@@ -54,6 +56,20 @@ std::vector<std::string> names_of(const std::string& folder) {
   std::vector<std::string> out;
   for (const auto& [name, bytes] : bytes_of(folder)) out.push_back(name);
   return out;
+}
+
+TEST_CASE("apps: SHA-256 and its HMAC give the values of FIPS 180-4 and RFC 4231") {
+  const auto bytes = [](const std::string& text) { return std::as_bytes(std::span(text)); };
+  CHECK(app::sha256(bytes("abc")) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  const TestFolder folder;
+  const auto hmac = [&](const std::string& key, const std::string& content) {
+    test::write_text(folder / "content", content);
+    return app::hmac_sha256(bytes(key), internal::SourceFile(folder / "content", "test"));
+  };
+  CHECK(hmac(std::string(20, '\x0b'), "Hi There") ==
+        "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  CHECK(hmac(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First") ==
+        "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
 }  // namespace

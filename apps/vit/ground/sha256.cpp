@@ -1,20 +1,18 @@
 #include "apps/vit/ground/sha256.h"
 
-#include <openssl/evp.h>
+// The functions of the one algorithm: those of OpenSSL's providers (EVP_...) allocate when they are first
+// used, and OpenSSL 3.0 crashes if there is no memory then.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
 #include <algorithm>
-#include <memory>
+#include <array>
 #include <vector>
 
 #include "vit/base/check.h"
 
 namespace vit::app {
 namespace {
-
-struct FreeContext {
-  void operator()(EVP_MD_CTX* context) const noexcept { ::EVP_MD_CTX_free(context); }
-  void operator()(EVP_PKEY* key) const noexcept { ::EVP_PKEY_free(key); }
-};
 
 void check(int result) {
   VIT_CHECK(result == 1, "sha256", "OpenSSL cannot compute it");
@@ -41,21 +39,18 @@ void read_blocks(const internal::SourceFile& file, const Take& take) {
 
 class Digest {
  public:
-  Digest() : context_(::EVP_MD_CTX_new()) {
-    check(context_ == nullptr ? 0 : ::EVP_DigestInit_ex(context_.get(), ::EVP_sha256(), nullptr));
-  }
+  Digest() { check(::SHA256_Init(&context_)); }
   void add(std::span<const std::byte> bytes) {
-    check(::EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()));
+    check(::SHA256_Update(&context_, bytes.data(), bytes.size()));
   }
-  std::string digits() {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int length = 0;
-    check(::EVP_DigestFinal_ex(context_.get(), digest, &length));
-    return digits_of(std::span(digest, length));
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> end() {
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
+    check(::SHA256_Final(digest.data(), &context_));
+    return digest;
   }
 
  private:
-  std::unique_ptr<EVP_MD_CTX, FreeContext> context_;
+  ::SHA256_CTX context_;
 };
 
 }  // namespace
@@ -63,29 +58,37 @@ class Digest {
 std::string sha256(std::span<const std::byte> bytes) {
   Digest digest;
   digest.add(bytes);
-  return digest.digits();
+  return digits_of(digest.end());
 }
 
 std::string sha256(const internal::SourceFile& file) {
   Digest digest;
   read_blocks(file, [&](std::span<const std::byte> block) { digest.add(block); });
-  return digest.digits();
+  return digits_of(digest.end());
 }
 
+// RFC 2104: H(key ^ outer, H(key ^ inner, bytes)), with keys longer than a block replaced by their digest.
 std::string hmac_sha256(std::span<const std::byte> key, const internal::SourceFile& file) {
-  const std::unique_ptr<EVP_PKEY, FreeContext> secret(::EVP_PKEY_new_raw_private_key(
-      EVP_PKEY_HMAC, nullptr, reinterpret_cast<const unsigned char*>(key.data()), key.size()));
-  const std::unique_ptr<EVP_MD_CTX, FreeContext> context(::EVP_MD_CTX_new());
-  check(secret == nullptr || context == nullptr
-            ? 0
-            : ::EVP_DigestSignInit(context.get(), nullptr, ::EVP_sha256(), nullptr, secret.get()));
-  read_blocks(file, [&](std::span<const std::byte> block) {
-    check(::EVP_DigestSignUpdate(context.get(), block.data(), block.size()));
-  });
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  std::size_t length = sizeof digest;
-  check(::EVP_DigestSignFinal(context.get(), digest, &length));
-  return digits_of(std::span(digest, length));
+  std::array<std::byte, SHA256_CBLOCK> inner{};
+  if (key.size() > inner.size()) {
+    Digest digest;
+    digest.add(key);
+    const auto digested = digest.end();
+    std::ranges::copy(std::as_bytes(std::span(digested)), inner.begin());
+  } else {
+    std::ranges::copy(key, inner.begin());
+  }
+  std::array<std::byte, SHA256_CBLOCK> outer = inner;
+  for (std::byte& byte : inner) byte ^= std::byte{0x36};
+  for (std::byte& byte : outer) byte ^= std::byte{0x5c};
+  Digest digest;
+  digest.add(inner);
+  read_blocks(file, [&](std::span<const std::byte> block) { digest.add(block); });
+  const auto digested = digest.end();
+  Digest whole;
+  whole.add(outer);
+  whole.add(std::as_bytes(std::span(digested)));
+  return digits_of(whole.end());
 }
 
 }  // namespace vit::app
