@@ -56,7 +56,7 @@ std::string digest_of_images(const std::filesystem::path& folder, const std::str
   ModelOptions options = test::options_of(folder);
   options.kernels = kernels;
   const auto model = Model::load(folder, options);
-  Session session(model, {.threads = 2});
+  Session session(model, {.threads = 1});
   const ModelConfig& config = model->config();
   std::vector<Output> wanted{Output::tokens};
   if (config.merger) wanted.push_back(Output::merged);
@@ -74,7 +74,7 @@ std::string digest_of_images(const std::filesystem::path& folder, const std::str
 std::string digest_of_texts(const std::filesystem::path& folder, const std::string& kernels) {
   TextOptions options;
   options.kernels = kernels;
-  TextEncoder encoder(folder, {.threads = 2}, options);
+  TextEncoder encoder(folder, {.threads = 1}, options);
   std::string bytes;
   for (const std::string_view words : {"a photo of a cat", "two dogs and a yellow bus, seen from above"})
     append(bytes, encoder.encode(words).flat());

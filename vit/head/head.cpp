@@ -60,7 +60,7 @@ void Head::pool(TensorView<const float> tokens, TensorView<float> pooled, const 
   const TensorView<float> before(pass.activations.head_row.data(), pooled.shape());
   std::ranges::copy(pooled.flat(), before.data());
   layers_.pooler->forward(before, pooled, pass);
-  for (float& value : pooled.flat()) value = std::tanh(value);
+  for (float& value : pooled.flat()) value = static_cast<float>(std::tanh(double{value}));
 }
 
 void Head::pool_prefix(TensorView<const float> tokens, TensorView<float> pooled) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -35,7 +36,7 @@ struct Apply {
   TensorView<float> operator()(const GeluLayer&) const {
     return for_each_row([&](float* x) {
       for (std::size_t c = 0; c < in.num_columns(); ++c)
-        x[c] = 0.5f * x[c] * (1.0f + std::erf(x[c] * 0.70710678f));
+        x[c] = static_cast<float>(0.5 * x[c] * (1.0 + std::erf(x[c] / std::numbers::sqrt2)));
     });
   }
   TensorView<float> operator()(const SoftmaxLayer& softmax) const {
@@ -46,7 +47,10 @@ struct Apply {
       float* const y = out.row(row);
       const float largest = *std::max_element(x, x + count);
       double sum = 0.0;
-      for (std::size_t c = 0; c < count; ++c) sum += y[c] = std::exp(x[c] - largest);
+      for (std::size_t c = 0; c < count; ++c) {
+        y[c] = static_cast<float>(std::exp(static_cast<double>(x[c] - largest)));
+        sum += y[c];
+      }
       const auto inverse = static_cast<float>(1.0 / sum);
       for (std::size_t c = 0; c < count; ++c) y[c] *= inverse;
       std::fill(y + count, y + softmax.dim, 0.0f);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
@@ -33,15 +34,16 @@ void clip_rows(TensorView<float> rows, std::size_t first, std::size_t count, flo
   }
 }
 
-/// The activation of layers that clip, which cannot be fused with the product.
-float activated(float x, Activation activation) {
+/// The activation of layers that clip, which cannot be fused with the product; in double and rounded once,
+/// because float functions of the C library differ between processors.
+double activated(double x, Activation activation) {
   switch (activation) {
     case Activation::none: return x;
-    case Activation::gelu: return 0.5f * x * std::erfc(-x * 0.70710678f);
-    case Activation::gelu_tanh: return x / (1.0f + std::exp(-1.5957691216f * (x + 0.044715f * x * x * x)));
-    case Activation::quick_gelu: return x / (1.0f + std::exp(-1.702f * x));
-    case Activation::silu: return x / (1.0f + std::exp(-x));
-    case Activation::relu: return std::max(x, 0.0f);
+    case Activation::gelu: return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+    case Activation::gelu_tanh: return x / (1.0 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
+    case Activation::quick_gelu: return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::silu: return x / (1.0 + std::exp(-x));
+    case Activation::relu: return std::max(x, 0.0);
   }
   return x;
 }
@@ -170,7 +172,7 @@ void Linear::finish_clipped(TensorView<float> out, const Pass& pass, const Linea
     for (std::size_t row = first; row < first + count; ++row) {
       for (std::size_t c = 0; c < out.num_columns(); ++c) {
         float& x = out.row(row)[c];
-        x = activated(x, epilogue.activation);
+        x = static_cast<float>(activated(x, epilogue.activation));
         if (!epilogue.multiplier.empty()) x *= epilogue.multiplier.row(row)[c];
       }
     }
