@@ -127,7 +127,7 @@ def verify(options, folder, library, files):
         expected = [reference.compute(torch.from_numpy(values)) for values in pixels]
     facts = {"seconds_library": time.perf_counter() - start, "errors": {}}
     features = list(expected[0])
-    equal, seconds, found = 0, 0.0, []
+    equal, found = 0, []
     for file, values in zip(files, pixels):
         with tempfile.TemporaryDirectory() as work:
             own = Path(work) / "pixels.npy"

@@ -19,4 +19,10 @@ inline std::filesystem::file_status load_status(const std::filesystem::path& pat
   return status;
 }
 
+/// Whether there is something at a path that can be examined.
+inline bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error) && !error;
+}
+
 }  // namespace vit::internal

@@ -10,7 +10,6 @@
 
 #include "apps/vit/commands/commands.h"
 #include "apps/vit/commands/model_facts.h"
-#include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/usage_error.h"
@@ -168,16 +167,11 @@ class Preprocessing : public ImageWork {
     OrderedStream<Prepared> stream(
         inputs.size(), [&](std::size_t index) { return prepare(inputs[index], preprocessor, is_cropped_); },
         {.threads = num_threads(options_.common.session.threads)});
-    for (std::size_t i = 0; i < inputs.size() && !interrupted(); ++i) {
+    run.for_each_input([&](std::size_t index) {
       Prepared prepared = *stream.next();
       std::string failure = prepared.failure;
-      if (failure.empty()) failure = output_->add(inputs[i], std::move(prepared));
-      if (failure.empty()) {
-        run.progress().add_done(1);
-      } else {
-        run.progress().add_failed(inputs[i].name, failure);
-      }
-    }
+      return failure.empty() ? output_->add(inputs[index], std::move(prepared)) : failure;
+    });
   }
 
   int finish(ImageRun& run) override {

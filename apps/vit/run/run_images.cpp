@@ -100,17 +100,22 @@ void ImageRun::start() {
   for (const InputFailure& failure : list_.failures) progress_->add_failed(failure.name, failure.cause);
 }
 
+void ImageRun::count(std::size_t index, const std::string& failure) {
+  if (failure.empty()) {
+    progress_->add_done(1);
+  } else {
+    progress_->add_failed(list_.inputs[index].name, failure);
+  }
+}
+
+void ImageRun::for_each_input(const std::function<std::string(std::size_t)>& run_one) {
+  for (std::size_t i = 0; i < list_.inputs.size() && !interrupted(); ++i) count(i, run_one(i));
+}
+
 void ImageRun::for_each(const Request& request,
                         const std::function<std::string(const StreamedImage&)>& consume) {
   const auto source = [this](std::size_t index) { return reader_->source(index); };
-  const auto take = [&](const StreamedImage& image) {
-    const std::string failure = consume(image);
-    if (failure.empty()) {
-      progress_->add_done(1);
-    } else {
-      progress_->add_failed(list_.inputs[image.index].name, failure);
-    }
-  };
+  const auto take = [&](const StreamedImage& image) { count(image.index, consume(image)); };
   // inputs refused before the run count for the bar, but not for the stream
   const auto num_refused = static_cast<double>(progress_->num_failed());
   const auto show = [&](double done, std::size_t) { progress_->show_partial(num_refused + done); };

@@ -64,9 +64,14 @@ class ImageRun {
   std::string take_digest(std::size_t index) { return reader_->take_digest(index); }
   /// Runs all inputs through the model; `consume` takes each in their order and returns why it failed, or "".
   void for_each(const Request& request, const std::function<std::string(const StreamedImage&)>& consume);
+  /// Calls `run_one` for each index of an input until an interrupt, for commands that read and compute by
+  /// themselves; it returns why the input failed, or "".
+  void for_each_input(const std::function<std::string(std::size_t)>& run_one);
 
  private:
   friend int run_images(const ImageJob& job, ImageWork& work);
+  /// Counts an input as done or, with a failure, as failed.
+  void count(std::size_t index, const std::string& failure);
   /// Reports inputs without images. From now on an interrupt requests an early end.
   void start();
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/io/file_status.h"
 #include "vit/io/in_quotes.h"
 #include "vit/weights/checkpoint/adapter_config.h"
 #include "vit/weights/checkpoint/open_weights.h"
@@ -19,20 +20,9 @@ namespace {
 constexpr Where kWhere{"read_adapter", ErrorKind::mismatch};
 namespace fs = std::filesystem;
 
-constexpr const char* kConfigName = "adapter_config.json";
 constexpr const char* kWeightNames[] = {"adapter_model.safetensors", "adapter_model.bin"};
 /// The prefix that PEFT adds to the names of its base.
 constexpr std::string_view kFront = "base_model.model.";
-
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error) && !error;
-}
-
-fs::path folder_of(const fs::path& adapter) {
-  std::error_code error;
-  return fs::is_directory(adapter, error) ? adapter : adapter.parent_path();
-}
 
 fs::path find_adapter_weights(const fs::path& folder) {
   for (const char* name : kWeightNames) {
@@ -218,9 +208,9 @@ std::shared_ptr<const LowRankUpdate> make_update(const Pair& pair, const std::st
 
 TensorFile join_adapter(const TensorFile& base, const std::string& root, const fs::path& adapter,
                         std::vector<std::string>& notes) {
-  const fs::path folder = folder_of(adapter);
-  VIT_CHECK(is_there(folder / kConfigName), kWhere.with(ErrorKind::io), adapter.string(),
-            ": not a PEFT adapter; expected ", kConfigName, " in the folder");
+  const fs::path folder = adapter_folder(adapter);
+  VIT_CHECK(is_there(folder / kAdapterConfigName), kWhere.with(ErrorKind::io), adapter.string(),
+            ": not a PEFT adapter; expected ", kAdapterConfigName, " in the folder");
   const AdapterConfig config = read_adapter_config(folder);
   const TensorFile file = open_weights(find_adapter_weights(folder));
   const Parts parts = sort_tensors(file);

@@ -3,10 +3,18 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 namespace vit::internal {
+
+inline constexpr const char* kAdapterConfigName = "adapter_config.json";
+/// The folder of an adapter, which is given as that or as its weight file.
+inline std::filesystem::path adapter_folder(const std::filesystem::path& adapter) {
+  std::error_code error;
+  return std::filesystem::is_directory(adapter, error) && !error ? adapter : adapter.parent_path();
+}
 
 struct AdapterConfig {
   double alpha = 8.0;

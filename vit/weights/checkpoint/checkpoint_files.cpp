@@ -167,8 +167,7 @@ std::optional<fs::path> find_last_checkpoint(const fs::path& folder) {
   for (const std::string& name : names_in(folder)) {
     const auto number = checkpoint_number(name);
     const bool later = number && (!last || *number > *last);
-    if (later && (holds_weights(folder / name) || is_file(folder / name / "adapter_config.json")))
-      last = number;
+    if (later && (holds_weights(folder / name) || is_file(folder / name / kAdapterConfigName))) last = number;
   }
   if (!last) return std::nullopt;
   return folder / ("checkpoint-" + std::to_string(*last));
@@ -179,7 +178,7 @@ fs::path resolve(const fs::path& path) {
   constexpr int kMaxSteps = 4;  // a snapshot may hold modules, a module checkpoints
   fs::path at = path;
   for (int step = 0; step < kMaxSteps && is_folder(at); ++step) {
-    if (is_file(at / "adapter_config.json")) return at;
+    if (is_file(at / kAdapterConfigName)) return at;
     std::optional<fs::path> next = find_module(at);
     if (!next && !holds_weights(at)) next = find_snapshot(at);
     if (!next && find_weights(at).size() != 1) next = find_noted_step(at);
@@ -192,26 +191,17 @@ fs::path resolve(const fs::path& path) {
 
 // ------------------------------------------------------------------------------------------------ adapters
 
-bool exists_at(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error) && !error;
-}
-
-fs::path folder_of_adapter(const fs::path& adapter) {
-  return is_folder(adapter) ? adapter : adapter.parent_path();
-}
-
 /// Whether a folder contains an adapter of PEFT, or a file is one.
 bool is_adapter(const fs::path& path) {
-  const fs::path folder = folder_of_adapter(path);
-  return exists_at(folder / "adapter_config.json") &&
+  const fs::path folder = adapter_folder(path);
+  return is_there(folder / kAdapterConfigName) &&
          (folder == path || path.filename().string().starts_with("adapter_model."));
 }
 
 /// The base of an adapter: the folder that adapter_config.json names, the adapter's own, or the one above.
 /// Throws Error (io) that names the base if it is none of these.
 fs::path find_adapter_base(const fs::path& adapter) {
-  const fs::path folder = folder_of_adapter(adapter);
+  const fs::path folder = adapter_folder(adapter);
   const std::string name = read_adapter_config(folder).base;
   std::vector<fs::path> places;
   if (!name.empty())
@@ -219,7 +209,7 @@ fs::path find_adapter_base(const fs::path& adapter) {
   places.push_back(folder);
   places.push_back(fs::absolute(folder).parent_path());
   for (const fs::path& place : places) {
-    if (!exists_at(place)) continue;
+    if (!is_there(place)) continue;
     std::error_code error;
     if (!fs::is_directory(place, error) || !find_weights(place).empty()) return place;
   }

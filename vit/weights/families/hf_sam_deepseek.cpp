@@ -14,26 +14,13 @@ constexpr Row kStrided[] = {
 static_assert(is_sound(kStrided));
 
 /// The publishers' own names for SAM's encoder, which Unlimited-OCR keeps.
-constexpr std::string_view kPublishedAnchor = "patch_embed.proj.weight";
-constexpr Row kPublished[] = {
-    {Part::patch_weight, kPublishedAnchor, Form::convolution},
-    {Part::patch_bias, "patch_embed.proj.bias"},
-    {Part::position_table, "pos_embed", Form::grid},
-    {Part::norm1_gamma, "blocks.{}.norm1.*"},
-    {Part::qkv_weight, "blocks.{}.attn.qkv.*"},
-    {Part::relative_rows, "blocks.{}.attn.rel_pos_h"},
-    {Part::relative_columns, "blocks.{}.attn.rel_pos_w"},
-    {Part::proj_weight, "blocks.{}.attn.proj.*"},
-    {Part::norm2_gamma, "blocks.{}.norm2.*"},
+constexpr Row kPublishedRest[] = {
     {Part::fc1_weight, "blocks.{}.mlp.lin1.*"},
     {Part::fc2_weight, "blocks.{}.mlp.lin2.*"},
-    {Part::merger_reduce_weight, "neck.0.weight", Form::cell_kernel},
-    {Part::merger_neck_norm_gamma, "neck.1.*"},
-    {Part::merger_convolution_weight, "neck.2.weight", Form::window_kernel},
-    {Part::merger_convolution_norm_gamma, "neck.3.*"},
     {Part::merger_second_convolution_weight, "net_2.weight", Form::window_kernel},
     {Part::merger_third_convolution_weight, "net_3.weight", Form::window_kernel},
 };
+constexpr auto kPublished = joined(kPublishedSamRows, kPublishedRest);
 static_assert(is_complete(kPublished));
 
 ParsedModel read(const SourceFiles& files) {
@@ -45,7 +32,7 @@ ParsedModel read(const SourceFiles& files) {
     for (std::size_t i = 0; i < 2; ++i) dims[i] = (*list)[i].as_size({1, 65536});
   }
   add_strided_convolutions(*out.config.merger, dims[0], dims[1]);
-  if (files.find(kPublishedAnchor) != nullptr)
+  if (files.find(kPublishedSamAnchor) != nullptr)
     out.layout = {kPublished};
   else
     out.layout.add(kStrided);
@@ -57,7 +44,7 @@ std::optional<Match> match(const SourceFiles& files) {
   if (!has_model_type(files, {"deepseek_ocr2_sam_vision_model", "unlimited_ocr_sam_vision_model"}))
     return std::nullopt;
   static constexpr std::string_view kPrefixes[] = {""};
-  const auto published = match_anchor(files, kPublishedAnchor, kPrefixes);
+  const auto published = match_anchor(files, kPublishedSamAnchor, kPrefixes);
   return published ? published : match_tower(files, kSamAnchor, kPrefixes);
 }
 

@@ -150,6 +150,15 @@ constexpr bool is_sound(std::span<const Row> table) {
   return true;
 }
 
+/// Two tables as one.
+template <std::size_t kFirst, std::size_t kSecond>
+constexpr std::array<Row, kFirst + kSecond> joined(const Row (&first)[kFirst], const Row (&second)[kSecond]) {
+  std::array<Row, kFirst + kSecond> out{};
+  std::copy_n(first, kFirst, out.begin());
+  std::copy_n(second, kSecond, out.begin() + kFirst);
+  return out;
+}
+
 /// Whether the table says where the tensors lie that every model has.
 constexpr bool is_complete(std::span<const Row> table) {
   for (const Part part : {Part::patch_weight, Part::norm1_gamma, Part::norm1_beta, Part::qkv_weight,

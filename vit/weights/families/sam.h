@@ -28,6 +28,24 @@ inline constexpr Row kSamRows[] = {
 };
 static_assert(is_complete(kSamRows));
 
+/// The publisher's own names, which timm keeps but for those of the MLP.
+inline constexpr std::string_view kPublishedSamAnchor = "patch_embed.proj.weight";
+inline constexpr Row kPublishedSamRows[] = {
+    {Part::patch_weight, kPublishedSamAnchor, Form::convolution},
+    {Part::patch_bias, "patch_embed.proj.bias"},
+    {Part::position_table, "pos_embed", Form::grid},
+    {Part::norm1_gamma, "blocks.{}.norm1.*"},
+    {Part::qkv_weight, "blocks.{}.attn.qkv.*"},
+    {Part::relative_rows, "blocks.{}.attn.rel_pos_h"},
+    {Part::relative_columns, "blocks.{}.attn.rel_pos_w"},
+    {Part::proj_weight, "blocks.{}.attn.proj.*"},
+    {Part::norm2_gamma, "blocks.{}.norm2.*"},
+    {Part::merger_reduce_weight, "neck.0.weight", Form::cell_kernel},
+    {Part::merger_neck_norm_gamma, "neck.1.*"},
+    {Part::merger_convolution_weight, "neck.2.weight", Form::window_kernel},
+    {Part::merger_convolution_norm_gamma, "neck.3.*"},
+};
+
 /// SAM's encoder by the names of transformers or of timm: windows that zeros complete, relative positions on
 /// both axes, and a neck `neck_dim` wide as a merger of single tokens; 0 = without, and without a table.
 ModelConfig sam_config(const Json& json, const TowerDefaults& defaults,

@@ -11,26 +11,13 @@ namespace timm_sam {
 namespace {
 
 constexpr Where kWhere{"timm_sam", ErrorKind::mismatch};
-constexpr std::string_view kAnchor = "patch_embed.proj.weight";
 
-constexpr Row kRows[] = {
-    {Part::patch_weight, kAnchor, Form::convolution},
-    {Part::patch_bias, "patch_embed.proj.bias"},
-    {Part::position_table, "pos_embed", Form::grid},
-    {Part::norm1_gamma, "blocks.{}.norm1.*"},
-    {Part::qkv_weight, "blocks.{}.attn.qkv.*"},
-    {Part::relative_rows, "blocks.{}.attn.rel_pos_h"},
-    {Part::relative_columns, "blocks.{}.attn.rel_pos_w"},
-    {Part::proj_weight, "blocks.{}.attn.proj.*"},
-    {Part::norm2_gamma, "blocks.{}.norm2.*"},
+constexpr Row kOwnRows[] = {
     {Part::fc1_weight, "blocks.{}.mlp.fc1.*"},
     {Part::fc2_weight, "blocks.{}.mlp.fc2.*"},
-    {Part::merger_reduce_weight, "neck.0.weight", Form::cell_kernel},
-    {Part::merger_neck_norm_gamma, "neck.1.*"},
-    {Part::merger_convolution_weight, "neck.2.weight", Form::window_kernel},
-    {Part::merger_convolution_norm_gamma, "neck.3.*"},
     {Part::head_weight, "head.*"},
 };
+constexpr auto kRows = joined(kPublishedSamRows, kOwnRows);
 static_assert(is_complete(kRows));
 
 /// A published architecture.
@@ -77,8 +64,8 @@ ParsedModel read(const SourceFiles& files) {
 std::optional<Match> match(const SourceFiles& files) {
   if (find(architecture_name(files)) == nullptr) return std::nullopt;
   static constexpr std::string_view kPrefixes[] = {"", "module."};
-  const auto found = match_anchor(files, kAnchor, kPrefixes);
-  VIT_CHECK(found, kWhere, files.weights_name, ": no tensor ", kAnchor);
+  const auto found = match_anchor(files, kPublishedSamAnchor, kPrefixes);
+  VIT_CHECK(found, kWhere, files.weights_name, ": no tensor ", kPublishedSamAnchor);
   return found;
 }
 

@@ -81,7 +81,8 @@ std::vector<Box> read_boxes(const Json& value, std::span<const std::string> labe
   return out;
 }
 
-BoxesFile::BoxesFile(std::string_view text, const std::string& name, std::span<const std::string> labels) {
+void for_each_json_line(std::string_view text, const std::string& name, const JsonLimits& limits,
+                        const std::function<void(const Json&)>& add) {
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -89,10 +90,16 @@ BoxesFile::BoxesFile(std::string_view text, const std::string& name, std::span<c
     begin = end + 1;
     ++number;
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    const Json json = parse_json(line, vit::text(name, " line ", number), kLimits);
+    const Json json = parse_json(line, vit::text(name, " line ", number), limits);
     json.expect(Json::Kind::object);
-    add_boxes(json, labels, boxes_[std::string(json.at("file").as_string())]);
+    add(json);
   }
+}
+
+BoxesFile::BoxesFile(std::string_view text, const std::string& name, std::span<const std::string> labels) {
+  for_each_json_line(text, name, kLimits, [&](const Json& line) {
+    add_boxes(line, labels, boxes_[std::string(line.at("file").as_string())]);
+  });
 }
 
 BoxesFile BoxesFile::read(const std::filesystem::path& path, std::span<const std::string> labels) {

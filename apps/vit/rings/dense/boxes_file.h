@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -12,6 +13,11 @@
 #include "vit/io/json.h"
 
 namespace vit::app {
+
+/// Calls add(object) for each line of JSON that is not blank. Throws Error that names the line if it is no
+/// object.
+void for_each_json_line(std::string_view text, const std::string& name, const internal::JsonLimits& limits,
+                        const std::function<void(const internal::Json&)>& add);
 
 /// The boxes of one image: a list of them, or an object with such a list as "boxes" or "poses", or with one
 /// as "box", in the forms of BoxesFile. Throws Error that names the place.

@@ -113,9 +113,7 @@ class DetectWork : public ImageWork {
     detector_ = load_detector(options_, outputs_.load(run, Output::boxes));
     if (!detector_) return std::nullopt;
     outputs_.note("threshold", text(options_.threshold.value_or(detector_->threshold())));
-    std::string labels;
-    for (const std::string& label : detector_->labels()) labels += label + "\n";
-    outputs_.note("classes", labels);
+    outputs_.note("classes", detector_->labels());
     outputs_.open(run);
     return detector_->request();
   }

@@ -26,14 +26,8 @@ class PromptDetectWork : public ImageWork {
 
  private:
   std::optional<Request> load(ImageRun& run) override {
-    const auto model = load_prompts(run, job_.run.common, PromptUse::phrases);
-    note_prompts(outputs_, job_);
-    std::string labels;
-    for (const std::string& label : prompts_.labels()) labels += label + "\n";
-    outputs_.note("classes", labels);
-    outputs_.open(run);
-    segmenter_.emplace(model, PromptSegmenterOptions{.threads = outputs_.threads()});
-    return model->request();
+    segmenter_.emplace(open_phrases(run, job_, prompts_, outputs_));
+    return segmenter_->model().request();
   }
 
   std::string add(ImageRun& run, const StreamedImage& image) override {

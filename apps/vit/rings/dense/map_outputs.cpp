@@ -292,6 +292,12 @@ void MapOutputs::skip_done(InputList& list) {
   names_.resize(left);
 }
 
+void MapOutputs::note(std::string name, std::span<const std::string> values) {
+  std::string lines;
+  for (const std::string& value : values) lines += value + "\n";
+  note(std::move(name), std::move(lines));
+}
+
 void MapOutputs::note(std::string name, std::string value) {
   facts_.emplace_back(std::move(name), std::move(value));
 }

@@ -87,6 +87,7 @@ class MapOutputs {
   const std::shared_ptr<const Model>& load(ImageRun& run, Output needed) const;
   /// A value that results depend on, which a run that is continued must have, too.
   void note(std::string name, std::string value);
+  void note(std::string name, std::span<const std::string> values);  // a line each
   /// Replaces videos by their frames and opens the outputs; images whose files are there are passed over.
   void open(ImageRun& run);
 

@@ -191,9 +191,7 @@ class PoseWork : public ImageWork {
     num_keypoints_ = estimator.model()->dense_config()->find(Output::heatmaps)->channels;
     if (!options_.boxes.empty()) boxes_.emplace(BoxesFile::read(options_.boxes, options_.labels));
     outputs_.note("boxes", options_.boxes.string());
-    std::string labels;
-    for (const std::string& label : options_.labels) labels += label + "\n";
-    outputs_.note("labels", labels);
+    outputs_.note("labels", options_.labels);
     outputs_.open(run);
     return estimator.request();
   }

@@ -37,6 +37,9 @@ class PhrasePrompts {
 PromptOptions prompt_options_of(const PromptJob& job);
 /// The facts on which results depend, for runs that are continued.
 void note_prompts(MapOutputs& outputs, const PromptJob& job);
+/// Begins a run of phrases: loads the model, notes the facts, opens the outputs.
+PromptSegmenter open_phrases(ImageRun& run, const PromptJob& job, const PhrasePrompts& prompts,
+                             MapOutputs& outputs);
 
 /// Objects of images by points, boxes and masks (segment_objects.cpp). Returns the exit code.
 int segment_objects(const PromptJob& job);

@@ -4,10 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <functional>
 
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/read_rest.h"
+#include "apps/vit/rings/dense/boxes_file.h"
 #include "vit/base/check.h"
 #include "vit/io/json.h"
 
@@ -78,27 +78,11 @@ ObjectLine object_in(const Json& value) {
   return out;
 }
 
-/// Calls add(line of JSON) for each line that is not blank.
-void for_each_line(std::string_view text, const std::string& name,
-                   const std::function<void(const Json&)>& add) {
-  std::size_t number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = text.substr(begin, end - begin);
-    begin = end + 1;
-    ++number;
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    const Json json = parse_json(line, vit::text(name, " line ", number), kPromptLimits);
-    json.expect(Json::Kind::object);
-    add(json);
-  }
-}
-
 template <typename Item>
 std::map<std::string, std::vector<Item>> parse_lists(std::string_view text, const std::string& name,
                                                      const char* key, Item (*item_in)(const Json&)) {
   std::map<std::string, std::vector<Item>> all;
-  for_each_line(text, name, [&](const Json& line) {
+  for_each_json_line(text, name, kPromptLimits, [&](const Json& line) {
     std::vector<Item>& items = all[std::string(line.at("file").as_string())];
     const Json list = line.at(key);
     VIT_CHECK(list.is_array(), kPromptFile, list.where(), " must be a list");

@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/sha256.h"
 #include "apps/vit/ground/text_format.h"
@@ -139,14 +138,7 @@ class PixelWork : public ImageWork {
   }
 
   void run_inputs(ImageRun& run, const Request&) override {
-    for (std::size_t i = 0; i < run.inputs().size() && !interrupted(); ++i) {
-      const std::string failure = failure_of([&] { classify(run, i); });
-      if (failure.empty()) {
-        run.progress().add_done(1);
-      } else {
-        run.progress().add_failed(run.inputs()[i].name, failure);
-      }
-    }
+    run.for_each_input([&](std::size_t index) { return failure_of([&] { classify(run, index); }); });
   }
 
   int finish(ImageRun& run) override { return outputs_.finish(run); }

@@ -81,6 +81,15 @@ void note_prompts(MapOutputs& outputs, const PromptJob& job) {
   outputs.note("rule", job.choices.rule == PromptRuleChoice::library ? "library" : "repository");
 }
 
+PromptSegmenter open_phrases(ImageRun& run, const PromptJob& job, const PhrasePrompts& prompts,
+                             MapOutputs& outputs) {
+  auto model = load_prompts(run, job.run.common, PromptUse::phrases);
+  note_prompts(outputs, job);
+  outputs.note("classes", prompts.labels());
+  outputs.open(run);
+  return PromptSegmenter(std::move(model), {.threads = outputs.threads()});
+}
+
 bool is_prompt_model(const CommonOptions& common) {
   check_has_weights(common);
   return PromptModel::is_at(model_path(common), common.model_options);
@@ -101,14 +110,8 @@ class PhraseWork : public ImageWork {
 
  private:
   std::optional<Request> load(ImageRun& run) override {
-    const auto model = load_prompts(run, job_.run.common, PromptUse::phrases);
-    note_prompts(outputs_, job_);
-    std::string labels;
-    for (const std::string& label : prompts_.labels()) labels += label + "\n";
-    outputs_.note("classes", labels);
-    outputs_.open(run);
-    segmenter_.emplace(model, PromptSegmenterOptions{.threads = outputs_.threads()});
-    return model->request();
+    segmenter_.emplace(open_phrases(run, job_, prompts_, outputs_));
+    return segmenter_->model().request();
   }
 
   std::string add(ImageRun& run, const StreamedImage& image) override {

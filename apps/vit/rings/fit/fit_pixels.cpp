@@ -120,14 +120,9 @@ class PixelFitting : public ImageWork {
   }
 
   void run_inputs(ImageRun& run, const Request&) override {
-    for (std::size_t i = 0; i < run.inputs().size() && !interrupted(); ++i) {
-      const std::string failure = failures_[i].empty() ? failure_of([&] { learn(run, i); }) : failures_[i];
-      if (failure.empty()) {
-        run.progress().add_done(1);
-      } else {
-        run.progress().add_failed(run.inputs()[i].name, failure);
-      }
-    }
+    run.for_each_input([&](std::size_t index) {
+      return failures_[index].empty() ? failure_of([&] { learn(run, index); }) : failures_[index];
+    });
   }
 
   int finish(ImageRun& run) override {

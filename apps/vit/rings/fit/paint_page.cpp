@@ -48,14 +48,7 @@ class Painting : public ImageWork {
   }
 
   void run_inputs(ImageRun& run, const Request&) override {
-    for (std::size_t i = 0; i < run.inputs().size() && !interrupted(); ++i) {
-      const std::string failure = failure_of([&] { add_image(run, i); });
-      if (failure.empty()) {
-        run.progress().add_done(1);
-      } else {
-        run.progress().add_failed(run.inputs()[i].name, failure);
-      }
-    }
+    run.for_each_input([&](std::size_t index) { return failure_of([&] { add_image(run, index); }); });
   }
 
   int finish(ImageRun& run) override {
