@@ -80,7 +80,7 @@ void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
       [&] {
         for (TensorView<float>* step : {&cells, &cell_steps})
           *step = take_rows(arena, s.num_cells, s.cell_dim);
-        for (TensorView<float>* rows : {&map, &next_map}) *rows = take_rows(arena, s.map_rows, s.map_dim);
+        for (TensorView<float>* side : {&map, &next_map}) *side = take_rows(arena, s.map_rows, s.map_dim);
         merged = arena.take<float>({s.merged_dim != 0 ? s.map_rows : 0, s.merged_dim});
         if (s.clips) cell_gates = take_rows(arena, s.num_cells, s.cell_dim);
       });
