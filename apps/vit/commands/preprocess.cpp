@@ -10,6 +10,7 @@
 
 #include "apps/vit/commands/commands.h"
 #include "apps/vit/commands/model_facts.h"
+#include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/usage_error.h"
