@@ -43,6 +43,7 @@ struct PromptOptions {
   double threshold = 0.3;                 // an instance has a score above it
   double mask_threshold = 0.5;            // a pixel of a mask has a probability above it
   PromptRule rule = PromptRule::library;  // whose program is reproduced
+  std::size_t max_mask_bytes = 0;         // of all masks, a byte a pixel; more are an error; 0 = any
 };
 
 /// Instances of one prompt in falling score.
@@ -180,7 +181,7 @@ class VIT_API PromptSegmenter {
 
   /// Instances with masks. Throws Error (argument) for a prompt without text and boxes, boxes that are empty
   /// or not finite, thresholds beyond 0 to 1, and a text that is not UTF-8 or longer than the model's
-  /// context.
+  /// context; (unsupported) for more masks than PromptOptions::max_mask_bytes.
   PromptInstances segment(const PromptFeatures& image, const Prompt& prompt,
                           const PromptOptions& options = {});
   /// Instances without masks, on which no work is done.

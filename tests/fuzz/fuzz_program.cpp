@@ -105,6 +105,11 @@ app::RunFacts run_facts() {
 }  // namespace
 
 void run_npy(std::string_view input) {
+  try {
+    if (app::npy_floats(input).num_elements() > input.size())
+      throw std::logic_error("more numbers than bytes");
+  } catch (const Error&) {  // not numbers of this kind, perhaps pixels
+  }
   const InMemoryFile file(input);
   const app::PixelFile images(file.path());
   if (images.num_images() > input.size()) throw std::logic_error("more images than bytes");

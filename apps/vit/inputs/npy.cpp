@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 
 #include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
@@ -117,7 +118,7 @@ std::uint32_t little_endian(std::string_view bytes) {
   return value;
 }
 
-std::string read_exactly(std::ifstream& file, std::size_t bytes) {
+std::string read_exactly(std::istream& file, std::size_t bytes) {
   std::string out(bytes, '\0');
   file.read(out.data(), static_cast<std::streamsize>(bytes));
   VIT_CHECK(static_cast<std::size_t>(file.gcount()) == bytes, "npy",
@@ -168,13 +169,8 @@ struct NpyStart {
   std::uintmax_t file_bytes = 0;
 };
 
-NpyStart read_start(const std::filesystem::path& path) {
-  VIT_CHECK(std::filesystem::is_regular_file(path), "npy", "is a pipe or device, expected a regular file");
-  std::ifstream file(path, std::ios::binary);
-  VIT_CHECK(file.is_open(), "npy", "cannot open the file: ", std::strerror(errno));
-  std::error_code no_size;
-  NpyStart out{.header = {}, .file_bytes = std::filesystem::file_size(path, no_size)};
-  VIT_CHECK(!no_size, "npy", "cannot determine the length of the file: ", no_size.message());
+NpyStart read_start(std::istream& file, std::uintmax_t file_bytes) {
+  NpyStart out{.header = {}, .file_bytes = file_bytes};
   VIT_CHECK(out.file_bytes > 0, "npy", "the file is empty");
   std::string start(8, '\0');
   file.read(start.data(), 8);
@@ -192,10 +188,24 @@ NpyStart read_start(const std::filesystem::path& path) {
   return out;
 }
 
-}  // namespace
+/// An open file and its length.
+struct NpyFile {
+  std::ifstream file;
+  std::uintmax_t bytes = 0;
+};
 
-Tensor<float> load_npy_floats(const std::filesystem::path& path) {
-  const NpyStart start = read_start(path);
+NpyFile open_npy(const std::filesystem::path& path) {
+  VIT_CHECK(std::filesystem::is_regular_file(path), "npy", "is a pipe or device, expected a regular file");
+  std::ifstream file(path, std::ios::binary);
+  VIT_CHECK(file.is_open(), "npy", "cannot open the file: ", std::strerror(errno));
+  std::error_code no_size;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, no_size);
+  VIT_CHECK(!no_size, "npy", "cannot determine the length of the file: ", no_size.message());
+  return {std::move(file), bytes};
+}
+
+Tensor<float> read_floats(std::istream& file, std::uintmax_t file_bytes) {
+  const NpyStart start = read_start(file, file_bytes);
   const NpyHeader& header = start.header;
   const bool is_half = header.descr == "<f2", is_double = header.descr == "<f8";
   if (!is_half && !is_double) check_dtype(header.descr);
@@ -209,8 +219,6 @@ Tensor<float> load_npy_floats(const std::filesystem::path& path) {
             bracketed(header.shape), " needs ", bytes, " bytes of data, the file has ",
             start.file_bytes - std::min<std::uintmax_t>(start.file_bytes, start.data_offset));
   std::vector<char> stored(bytes);
-  std::ifstream file(path, std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(start.data_offset));
   file.read(stored.data(), static_cast<std::streamsize>(bytes));
   VIT_CHECK(file.good(), "npy", "cannot read the numbers; did the file change?");
   Tensor<float> out{Shape(std::span<const std::size_t>(header.shape))};
@@ -232,8 +240,21 @@ Tensor<float> load_npy_floats(const std::filesystem::path& path) {
   return out;
 }
 
+}  // namespace
+
+Tensor<float> load_npy_floats(const std::filesystem::path& path) {
+  NpyFile npy = open_npy(path);
+  return read_floats(npy.file, npy.bytes);
+}
+
+Tensor<float> npy_floats(std::string_view file) {
+  std::istringstream stream{std::string(file)};
+  return read_floats(stream, file.size());
+}
+
 PixelFile::PixelFile(const std::filesystem::path& path) : path_(path) {
-  const NpyStart start = read_start(path);
+  NpyFile npy = open_npy(path);
+  const NpyStart start = read_start(npy.file, npy.bytes);
   const NpyHeader& header = start.header;
   const std::uintmax_t file_bytes = start.file_bytes;
   data_offset_ = start.data_offset;

@@ -36,6 +36,9 @@ class PixelFile {
 /// naming what is wrong.
 Tensor<float> load_npy_floats(const std::filesystem::path& path);
 
+/// The same of the bytes of such a file.
+Tensor<float> npy_floats(std::string_view file);
+
 /// The contents of the header of a .npy file.
 struct NpyHeader {
   std::string descr;  // "<f4"

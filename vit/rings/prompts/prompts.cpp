@@ -278,6 +278,11 @@ PromptInstances PromptSegmenter::segment(const PromptFeatures& image, const Prom
   PromptInstances out = s.instances(image.image(), options);
   const std::size_t count = out.queries.size(), edge = model().mask_size();
   if (count == 0) return out;  // no mask is computed
+  const std::size_t pixels = image.image().height * image.image().width;
+  VIT_CHECK(options.max_mask_bytes == 0 || count <= options.max_mask_bytes / pixels,
+            kPromptsWhere.with(ErrorKind::unsupported), count, " masks of ", image.image().width, " x ",
+            image.image().height, " pixels are more than ", options.max_mask_bytes,
+            " bytes; a higher threshold leaves fewer instances");
   const TensorView<const float> states = s.found.decoded.states;
   Tensor<float> kept(Shape{count, states.num_columns()});
   for (std::size_t i = 0; i < count; ++i)

@@ -80,13 +80,17 @@ bool is_set(std::uint8_t value) {
   return value != 0;
 }
 
+void write_runs(JsonWriter& json, std::array<std::size_t, 2> size, const std::string& counts) {
+  json.key("segmentation").begin_object().array("size", size);
+  json.member("counts", counts).end_object();
+}
+
 /// An object of a list of results.
 void add_result(JsonWriter& json, const Segment& segment, const std::string& name, const std::string& file,
                 std::array<std::size_t, 2> size, const std::string& counts, const PixelFrame& frame) {
   json.on_own_line().begin_object().member("image_id", name).member("file_name", file);
   json.member("category_id", segment.index).member("category", segment.label);
-  json.key("segmentation").begin_object().array("size", size);
-  json.member("counts", counts).end_object();
+  write_runs(json, size, counts);
   json.array("bbox", edges_of(frame)).member("area", segment.area);
   end_segment(json, segment);
 }
@@ -107,6 +111,10 @@ std::string run_lengths(TensorView<const std::int32_t> map, std::int32_t id) {
 
 std::string run_lengths(TensorView<const std::uint8_t> mask) {
   return runs_where(mask, is_set);
+}
+
+void write_runs(JsonWriter& json, TensorView<const std::uint8_t> mask) {
+  write_runs(json, {mask.dim(0), mask.dim(1)}, run_lengths(mask));
 }
 
 std::string coco_results(const SegmentMap& map, const std::string& name, const std::string& file) {

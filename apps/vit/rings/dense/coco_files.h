@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "apps/vit/ground/text_format.h"
 #include "vit/dense.h"
 
 namespace vit::app {
@@ -22,6 +23,9 @@ std::string run_lengths(TensorView<const std::int32_t> map, std::int32_t id);
 /// The same of the pixels of a mask (H, W) that are not 0.
 PixelFrame frame_of(TensorView<const std::uint8_t> mask);
 std::string run_lengths(TensorView<const std::uint8_t> mask);
+
+/// "segmentation": size and counts of such a mask.
+void write_runs(JsonWriter& json, TensorView<const std::uint8_t> mask);
 
 /// A list of results: image_id, category_id, segmentation (size and counts), bbox, area, score. `name`: of
 /// the image, for image_id and file_name.

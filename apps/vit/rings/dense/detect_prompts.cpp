@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/vit/rings/dense/detect_results.h"
+#include "apps/vit/rings/dense/prompt_results.h"
 #include "apps/vit/rings/dense/prompt_run.h"
 #include "vit/base/check.h"
 
@@ -33,18 +34,10 @@ class PromptDetectWork : public ImageWork {
   std::string add(ImageRun& run, const StreamedImage& image) override {
     return failure_of([&] {
       const std::string& name = run.inputs()[image.index].name;
-      const std::vector<Prompt> prompts = prompts_.of_image(name);
+      const ClassPrompts asked{
+          .labels = prompts_.labels(), .prompts = prompts_.of_image(name), .options = options_};
       const auto features = segmenter_->encode(*image.outputs);
-      std::vector<Detection> found;
-      for (std::size_t index = 0; index < prompts.size(); ++index) {
-        const PromptInstances instances = segmenter_->detect(*features, prompts[index], options_);
-        for (std::size_t i = 0; i < instances.scores.size(); ++i)
-          found.push_back({.index = index,
-                           .label = prompts_.labels()[index],
-                           .score = instances.scores[i],
-                           .box = instances.boxes[i]});
-      }
-      std::ranges::stable_sort(found, std::ranges::greater{}, &Detection::score);
+      const std::vector<Detection> found = find_boxes(*segmenter_, *features, asked);
       if (outputs_.writes_arrays()) outputs_.add_arrays(run, image.index, arrays_of_detections(found));
       write_detections(outputs_, run, image, found);
       MapOutputs::print(run, line_of_detections(name, found, json_));

@@ -23,13 +23,6 @@ std::vector<Item> reordered(const std::vector<Item>& items, std::span<const std:
   return out;
 }
 
-/// The PNG of ids (H, W) below `count`, or -1.
-std::vector<std::byte> ids_png(TensorView<const std::int32_t> ids, std::size_t count) {
-  SegmentMap map{.map = Tensor<std::int32_t>(ids.shape()), .segments = std::vector<Segment>(count)};
-  std::ranges::copy(ids.flat(), map.map.data());
-  return segment_png(map, SegmentTask::instance, {});
-}
-
 float score_of_segment(const Segment& segment) {
   return segment.score.value_or(0.0f);
 }
@@ -71,6 +64,26 @@ std::size_t area_of(TensorView<const std::uint8_t> mask) {
       std::ranges::count_if(mask.flat(), [](std::uint8_t pixel) { return pixel != 0; }));
 }
 
+std::vector<std::byte> ids_png(TensorView<const std::int32_t> ids, std::size_t count) {
+  SegmentMap map{.map = Tensor<std::int32_t>(ids.shape()), .segments = std::vector<Segment>(count)};
+  std::ranges::copy(ids.flat(), map.map.data());
+  return segment_png(map, SegmentTask::instance, {});
+}
+
+void write_found(JsonWriter& json, const FoundMasks& found, const char* task,
+                 const std::function<void(JsonWriter& json, std::size_t segment)>& more) {
+  json.member("task", task).key("segments").begin_array();
+  for (std::size_t i = 0; i < found.segments.size(); ++i) {
+    const Segment& segment = found.segments[i];
+    json.begin_object().member("id", segment.id).member("index", segment.index);
+    json.member("label", segment.label).member("score", segment.score).member("area", segment.area);
+    write_box(json.key("box"), found.boxes[i]);
+    if (more) more(json, i);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 std::string line_of_masks(const std::string& file, const FoundMasks& found, const char* task, bool is_json) {
   std::string out;
   if (!is_json) {
@@ -87,14 +100,9 @@ std::string line_of_masks(const std::string& file, const FoundMasks& found, cons
     return out;
   }
   JsonWriter json(out);
-  json.begin_object().member("file", file).member("task", task).key("segments").begin_array();
-  for (std::size_t i = 0; i < found.segments.size(); ++i) {
-    const Segment& segment = found.segments[i];
-    json.begin_object().member("id", segment.id).member("index", segment.index);
-    json.member("label", segment.label).member("score", segment.score).member("area", segment.area);
-    write_box(json.key("box"), found.boxes[i]).end_object();
-  }
-  json.end_array().end_object();
+  json.begin_object().member("file", file);
+  write_found(json, found, task);
+  json.end_object();
   return out + "\n";
 }
 

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "apps/vit/ground/text_format.h"
 #include "apps/vit/outputs/color_maps.h"
 #include "apps/vit/rings/dense/map_outputs.h"
 #include "vit/dense.h"
@@ -31,6 +33,12 @@ struct FoundMasks {
 /// The number of pixels that are set.
 std::size_t area_of(TensorView<const std::uint8_t> mask);
 
+/// The PNG of ids (H, W) below `count`, or -1.
+std::vector<std::byte> ids_png(TensorView<const std::int32_t> ids, std::size_t count);
+
+/// "task" and "segments", with boxes; `more` adds members to the object of a segment.
+void write_found(JsonWriter& json, const FoundMasks& found, const char* task,
+                 const std::function<void(JsonWriter& json, std::size_t segment)>& more = {});
 /// The line of an image: with boxes.
 std::string line_of_masks(const std::string& file, const FoundMasks& found, const char* task, bool is_json);
 /// masks, boxes, scores and segmentation.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <utility>
 
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/read_rest.h"
@@ -79,14 +80,23 @@ ObjectLine object_in(const Json& value) {
 }
 
 template <typename Item>
+std::vector<Item> items_in(const Json& list, Item (*item_in)(const Json&)) {
+  VIT_CHECK(list.is_array(), kPromptFile, list.where(), " must be a list");
+  VIT_CHECK(list.size() <= kMostPrompts, kPromptFile, list.where(), ": more than ", kMostPrompts,
+            " for one image");
+  std::vector<Item> items;
+  for (std::size_t i = 0; i < list.size(); ++i) items.push_back(item_in(list[i]));
+  return items;
+}
+
+template <typename Item>
 std::map<std::string, std::vector<Item>> parse_lists(std::string_view text, const std::string& name,
                                                      const char* key, Item (*item_in)(const Json&)) {
   std::map<std::string, std::vector<Item>> all;
   for_each_json_line(text, name, kPromptLimits, [&](const Json& line) {
     std::vector<Item>& items = all[std::string(line.at("file").as_string())];
     const Json list = line.at(key);
-    VIT_CHECK(list.is_array(), kPromptFile, list.where(), " must be a list");
-    for (std::size_t i = 0; i < list.size(); ++i) items.push_back(item_in(list[i]));
+    for (Item& item : items_in(list, item_in)) items.push_back(std::move(item));
     VIT_CHECK(items.size() <= kMostPrompts, kPromptFile, list.where(), ": more than ", kMostPrompts,
               " for one image");
   });
@@ -120,6 +130,22 @@ std::map<std::string, std::vector<ExampleLine>> parse_example_boxes(std::string_
 
 std::map<std::string, std::vector<ObjectLine>> parse_objects(std::string_view text, const std::string& name) {
   return parse_lists<ObjectLine>(text, name, "objects", object_in);
+}
+
+std::vector<ExampleLine> read_example_boxes(const Json& list) {
+  return items_in<ExampleLine>(list, example_in);
+}
+
+std::vector<ObjectLine> read_objects(const Json& list) {
+  return items_in<ObjectLine>(list, object_in);
+}
+
+PointLine read_point(const Json& value) {
+  return point_in(value);
+}
+
+Box read_box(const Json& value) {
+  return box_in(value);
 }
 
 std::string read_prompts_file(const std::filesystem::path& path) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "vit/image/preprocess.h"
+#include "vit/io/json.h"
 
 namespace vit::app {
 
@@ -28,8 +29,8 @@ struct PointLine {
 /// An object of an image.
 struct ObjectLine {
   std::vector<PointLine> points;
-  std::vector<Box> box;        // none or one
-  std::filesystem::path mask;  // .npy of logits; "" = none
+  std::vector<Box> box;  // none or one
+  std::string mask;      // .npy of logits: its path, in a request its bytes in base64; "" = none
   bool multimask = true;
 };
 
@@ -41,6 +42,12 @@ std::map<std::string, std::vector<ExampleLine>> parse_example_boxes(std::string_
 /// {"file", "objects": [{"points": [[x, y, 1 or 0]], "box": [...], "mask": "FILE.npy", "multimask": true}]},
 /// alike.
 std::map<std::string, std::vector<ObjectLine>> parse_objects(std::string_view text, const std::string& name);
+
+/// The same lists by themselves. Throw Error that names the place.
+std::vector<ExampleLine> read_example_boxes(const internal::Json& list);
+std::vector<ObjectLine> read_objects(const internal::Json& list);
+PointLine read_point(const internal::Json& value);
+Box read_box(const internal::Json& value);
 
 /// The text of a file. Throws Error if it cannot be read.
 std::string read_prompts_file(const std::filesystem::path& path);

@@ -1,7 +1,6 @@
 // vit segment with points, boxes and masks: one object each.
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,8 +8,7 @@
 
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/npy.h"
-#include "apps/vit/rings/dense/coco_files.h"
-#include "apps/vit/rings/dense/prompt_masks.h"
+#include "apps/vit/rings/dense/prompt_results.h"
 #include "apps/vit/rings/dense/prompt_run.h"
 #include "vit/base/check.h"
 
@@ -47,12 +45,6 @@ class ObjectPrompts {
   std::map<std::string, std::vector<ObjectLine>> all_;
   std::optional<ObjectLine> one_;
 };
-
-Box box_of_mask(TensorView<const std::uint8_t> mask) {
-  const PixelFrame frame = frame_of(mask);
-  const auto x = static_cast<double>(frame.x), y = static_cast<double>(frame.y);
-  return {x, y, x + static_cast<double>(frame.width), y + static_cast<double>(frame.height)};
-}
 
 class ObjectWork : public ImageWork {
  public:
@@ -99,7 +91,7 @@ class ObjectWork : public ImageWork {
       // next to the file of prompts, unless the path says otherwise
       mask = load_npy_floats(job_.choices.objects.parent_path() / object.mask);
       while (mask.shape().rank() > 2 && mask.dim(0) == 1) mask = without_first(std::move(mask));
-      VIT_CHECK(mask.shape().rank() == 2, (Where{"prompts", ErrorKind::mismatch}), object.mask.string(),
+      VIT_CHECK(mask.shape().rank() == 2, (Where{"prompts", ErrorKind::mismatch}), object.mask,
                 ": a mask is (h, w) logits, found ", mask.shape().to_string());
       prompt.mask = mask;
     }
@@ -118,51 +110,10 @@ class ObjectWork : public ImageWork {
     return out;
   }
 
-  /// The masks of each object in falling score, or its best.
-  FoundMasks found_masks(std::span<const ObjectMasks> all, ImageSize size) const {
-    FoundMasks found{.segments = {}, .boxes = {}, .masks = {}, .image = size};
-    for (std::size_t index = 0; index < all.size(); ++index) {
-      const ObjectMasks& object = all[index];
-      std::vector<std::size_t> order(object.scores.size());
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      std::ranges::stable_sort(order, std::ranges::greater{},
-                               [&](std::size_t i) { return object.scores[i]; });
-      if (!job_.choices.all_masks) order.resize(1);
-      for (const std::size_t i : order) {
-        const TensorView<const std::uint8_t> mask = object.masks.view()[i];
-        found.segments.push_back({.id = static_cast<std::int32_t>(found.segments.size()),
-                                  .index = index,
-                                  .label = text("object ", index),
-                                  .score = object.scores[i],
-                                  .area = area_of(mask)});
-        found.boxes.push_back(box_of_mask(mask));
-        found.masks.push_back(mask);
-      }
-    }
-    return found;
-  }
-
-  /// All masks of all objects, one after the other.
-  static std::vector<NamedArray> raw_arrays(std::span<const ObjectMasks> all) {
-    std::size_t count = 0;
-    for (const ObjectMasks& object : all) count += object.scores.size();
-    const std::size_t edge = all.front().logits.dim(1);
-    NamedArray masks = NamedArray::of_rows("mask_logits", {count, edge, edge}),
-               scores = NamedArray::of_rows("scores", {count}),
-               logits = NamedArray::of_rows("object_logits", {all.size()});
-    for (const ObjectMasks& object : all) {
-      const auto bytes = std::as_bytes(object.logits.flat());
-      masks.bytes.insert(masks.bytes.end(), bytes.begin(), bytes.end());
-      for (const float score : object.scores) scores.push(score);
-      logits.push(object.object_logit);
-    }
-    return {std::move(masks), std::move(scores), std::move(logits)};
-  }
-
   void write(ImageRun& run, const StreamedImage& image, std::span<const ObjectMasks> all, ImageSize size) {
-    const FoundMasks found = found_masks(all, size);
+    const FoundMasks found = masks_of_objects(all, job_.choices.all_masks, size);
     if (outputs_.writes_arrays())
-      outputs_.add_arrays(run, image.index, job_.run.raw ? raw_arrays(all) : arrays_of_masks(found));
+      outputs_.add_arrays(run, image.index, job_.run.raw ? raw_of_objects(all) : arrays_of_masks(found));
     write_masks(outputs_, run, image, found);
     MapOutputs::print(run, line_of_masks(run.inputs()[image.index].name, found, "instance", json_));
   }

@@ -11,7 +11,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
-#include "apps/vit/rings/dense/prompt_masks.h"
+#include "apps/vit/rings/dense/prompt_results.h"
 #include "apps/vit/rings/dense/prompt_run.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
@@ -116,98 +116,32 @@ class PhraseWork : public ImageWork {
 
   std::string add(ImageRun& run, const StreamedImage& image) override {
     return failure_of([&] {
-      const std::vector<Prompt> prompts = prompts_.of_image(run.inputs()[image.index].name);
+      const ClassPrompts asked{.labels = prompts_.labels(),
+                               .prompts = prompts_.of_image(run.inputs()[image.index].name),
+                               .options = options_};
       const auto features = segmenter_->encode(*image.outputs);
-      if (job_.run.raw) return write_raw(run, image, *features, prompts);
-      if (job_.semantic) return write_pixels(run, image, *features, prompts);
-      write_instances(run, image, *features, prompts);
+      if (job_.run.raw) return write_raw(run, image, *features, asked);
+      if (!job_.semantic) return write_instances(run, image, *features, asked);
+      write_semantic(outputs_, run, image, find_pixels(*segmenter_, *features, asked),
+                     segment_colors(asked.prompts.size()), json_);
     });
   }
 
   int finish(ImageRun& run) override { return outputs_.finish(run); }
 
-  /// All classes together, whose masks `instances` keeps.
-  void add_instances(std::span<const PromptInstances> instances, FoundMasks& found) const {
-    for (std::size_t index = 0; index < instances.size(); ++index) {
-      for (std::size_t i = 0; i < instances[index].scores.size(); ++i) {
-        const TensorView<const std::uint8_t> mask = instances[index].masks.view()[i];
-        found.segments.push_back({.id = 0,
-                                  .index = index,
-                                  .label = prompts_.labels()[index],
-                                  .score = instances[index].scores[i],
-                                  .area = area_of(mask)});
-        found.boxes.push_back(instances[index].boxes[i]);
-        found.masks.push_back(mask);
-      }
-    }
-    found.sort();
-  }
-
   void write_instances(ImageRun& run, const StreamedImage& image, const PromptFeatures& features,
-                       const std::vector<Prompt>& prompts) {
-    std::vector<PromptInstances> instances;
-    for (const Prompt& prompt : prompts) instances.push_back(segmenter_->segment(features, prompt, options_));
-    FoundMasks found{.segments = {}, .boxes = {}, .masks = {}, .image = features.image()};
-    add_instances(instances, found);
-    if (outputs_.writes_arrays()) outputs_.add_arrays(run, image.index, arrays_of_masks(found));
-    write_masks(outputs_, run, image, found);
-    MapOutputs::print(run, line_of_masks(run.inputs()[image.index].name, found, "instance", json_));
-  }
-
-  /// The most probable phrase of each pixel among those above the threshold.
-  void write_pixels(ImageRun& run, const StreamedImage& image, const PromptFeatures& features,
-                    const std::vector<Prompt>& prompts) {
-    const ImageSize size = features.image();
-    SegmentMap map{.map = Tensor<std::int32_t>(Shape{size.height, size.width}), .segments = {}};
-    std::ranges::fill(map.map.flat(), -1);
-    Tensor<float> best(Shape{size.height, size.width});
-    std::ranges::fill(best.flat(), static_cast<float>(options_.mask_threshold));
-    for (std::size_t index = 0; index < prompts.size(); ++index) {
-      const Tensor<float> found = segmenter_->pixel_probabilities(features, prompts[index], options_);
-      for (std::size_t i = 0; i < found.num_elements(); ++i) {
-        if (!(found.data()[i] > best.data()[i])) continue;
-        best.data()[i] = found.data()[i];
-        map.map.data()[i] = static_cast<std::int32_t>(index);
-      }
-    }
-    for (std::size_t index = 0; index < prompts.size(); ++index) {
-      const auto id = static_cast<std::int32_t>(index);
-      const auto area = static_cast<std::size_t>(std::ranges::count(map.map.flat(), id));
-      if (area != 0)
-        map.segments.push_back({.id = id,
-                                .index = index,
-                                .label = prompts_.labels()[index],
-                                .score = std::nullopt,
-                                .area = area});
-    }
-    write_semantic(outputs_, run, image, map, segment_colors(prompts.size()), json_);
+                       const ClassPrompts& asked) {
+    const FoundInstances all = find_instances(*segmenter_, features, asked);
+    if (outputs_.writes_arrays()) outputs_.add_arrays(run, image.index, arrays_of_masks(all.found));
+    write_masks(outputs_, run, image, all.found);
+    MapOutputs::print(run, line_of_masks(run.inputs()[image.index].name, all.found, "instance", json_));
   }
 
   void write_raw(ImageRun& run, const StreamedImage& image, const PromptFeatures& features,
-                 const std::vector<Prompt>& prompts) {
-    std::vector<PromptLogits> all;
-    for (const Prompt& prompt : prompts) all.push_back(segmenter_->logits(features, prompt, options_));
-    const std::size_t classes = all.size(), queries = all.front().classes.num_elements(),
-                      edge = all.front().masks.dim(1);
-    std::vector<NamedArray> arrays;
-    const auto join = [&](const char* name, std::vector<std::size_t> shape, const auto& part) {
-      NamedArray& out = arrays.emplace_back(NamedArray::of_rows(name, std::move(shape)));
-      for (const PromptLogits& logits : all) {
-        const auto bytes = std::as_bytes(part(logits));
-        out.bytes.insert(out.bytes.end(), bytes.begin(), bytes.end());
-      }
-    };
-    join("class_logits", {classes, queries}, [](const PromptLogits& l) { return l.classes.flat(); });
-    join("presence_logits", {classes}, [](const PromptLogits& l) { return std::span(&l.presence, 1); });
-    join("boxes", {classes, queries, 4}, [](const PromptLogits& l) { return l.boxes.flat(); });
-    join("mask_logits", {classes, queries, edge, edge}, [](const PromptLogits& l) { return l.masks.flat(); });
-    join("semantic_logits", {classes, edge, edge}, [](const PromptLogits& l) { return l.semantic.flat(); });
-    outputs_.add_arrays(run, image.index, arrays);
-    FoundMasks found{.segments = {}, .boxes = {}, .masks = {}, .image = features.image()};
-    std::vector<PromptInstances> instances;
-    for (const Prompt& prompt : prompts) instances.push_back(segmenter_->segment(features, prompt, options_));
-    add_instances(instances, found);
-    MapOutputs::print(run, line_of_masks(run.inputs()[image.index].name, found, "instance", json_));
+                 const ClassPrompts& asked) {
+    outputs_.add_arrays(run, image.index, find_raw(*segmenter_, features, asked));
+    const FoundInstances all = find_instances(*segmenter_, features, asked);
+    MapOutputs::print(run, line_of_masks(run.inputs()[image.index].name, all.found, "instance", json_));
   }
 
   const PromptJob& job_;

@@ -92,6 +92,7 @@ struct ServeOptions {
   unsigned request_seconds = 60;
   unsigned idle_unload_seconds = 0;
   std::size_t memory_budget_mebibytes = 0;
+  std::size_t kept_mebibytes = 512;
 
   std::size_t max_body() const { return max_body_mebibytes * kMebibyte; }
 };
@@ -231,7 +232,9 @@ int serve(const ServeOptions& options) {
                  .batch = options.common.session.batch,
                  .max_waiting = options.max_waiting,
                  .idle_unload_seconds = options.idle_unload_seconds,
-                 .memory_budget = options.memory_budget_mebibytes * kMebibyte});
+                 .memory_budget = options.memory_budget_mebibytes * kMebibyte,
+                 .kept_bytes = options.kept_mebibytes * kMebibyte,
+                 .preprocessors = preprocessors});
   Service service(models, engine, pool, metrics, log,
                   {.keys = std::move(keys),
                    .max_requests = options.max_requests,
@@ -381,42 +384,49 @@ std::vector<Option> server_group(ServeOptions& options) {
 }
 
 std::vector<Option> limit_group(ServeOptions& options) {
-  return {{.name = "--max-body",
-           .type_name = "MIB",
-           .help = "Largest body of a request, in MiB",
-           .target = integer_target(options.max_body_mebibytes, std::size_t{1}, std::size_t{1024}),
-           .group = kLimitGroup},
-          {.name = "--max-connections",
-           .type_name = "N",
-           .help = "Most open connections; idle ones are closed to make room",
-           .target = integer_target(options.max_connections, std::size_t{1}, std::size_t{1'000'000}),
-           .group = kLimitGroup},
-          {.name = "--max-requests",
-           .type_name = "N",
-           .help = "Requests in work at a time; others are answered 429",
-           .target = integer_target(options.max_requests, std::size_t{1}, std::size_t{100'000}),
-           .group = kLimitGroup},
-          {.name = "--queue",
-           .type_name = "N",
-           .help = "Images and texts of one client that may wait; its further requests are answered 429",
-           .target = integer_target(options.max_waiting, std::size_t{1}, std::size_t{1'000'000}),
-           .group = kLimitGroup},
-          {.name = "--timeout",
-           .type_name = "SECONDS",
-           .help = "From the first byte of a request to its answer",
-           .target = integer_target(options.request_seconds, 1u, kMaxSeconds),
-           .group = kLimitGroup},
-          {.name = "--idle-unload",
-           .type_name = "SECONDS",
-           .help = "Give back the memory of the models after so long without work; 0 = never",
-           .target = integer_target(options.idle_unload_seconds, 0u, kMaxSeconds),
-           .group = kLimitGroup},
-          {.name = "--memory-budget",
-           .type_name = "MIB",
-           .help = "Weights and working memory of the models in memory; the least recently used one is "
-                   "unloaded for another, and loaded again when it is asked; 0 = any",
-           .target = integer_target(options.memory_budget_mebibytes, std::size_t{0}, std::size_t{1} << 24),
-           .group = kLimitGroup}};
+  return {
+      {.name = "--max-body",
+       .type_name = "MIB",
+       .help = "Largest body of a request, in MiB",
+       .target = integer_target(options.max_body_mebibytes, std::size_t{1}, std::size_t{1024}),
+       .group = kLimitGroup},
+      {.name = "--max-connections",
+       .type_name = "N",
+       .help = "Most open connections; idle ones are closed to make room",
+       .target = integer_target(options.max_connections, std::size_t{1}, std::size_t{1'000'000}),
+       .group = kLimitGroup},
+      {.name = "--max-requests",
+       .type_name = "N",
+       .help = "Requests in work at a time; others are answered 429",
+       .target = integer_target(options.max_requests, std::size_t{1}, std::size_t{100'000}),
+       .group = kLimitGroup},
+      {.name = "--queue",
+       .type_name = "N",
+       .help = "Images and texts of one client that may wait; its further requests are answered 429",
+       .target = integer_target(options.max_waiting, std::size_t{1}, std::size_t{1'000'000}),
+       .group = kLimitGroup},
+      {.name = "--timeout",
+       .type_name = "SECONDS",
+       .help = "From the first byte of a request to its answer",
+       .target = integer_target(options.request_seconds, 1u, kMaxSeconds),
+       .group = kLimitGroup},
+      {.name = "--idle-unload",
+       .type_name = "SECONDS",
+       .help = "Give back the memory of the models after so long without work; 0 = never",
+       .target = integer_target(options.idle_unload_seconds, 0u, kMaxSeconds),
+       .group = kLimitGroup},
+      {.name = "--memory-budget",
+       .type_name = "MIB",
+       .help = "Weights and working memory of the models in memory; the least recently used one is "
+               "unloaded for another, and loaded again when it is asked; 0 = any",
+       .target = integer_target(options.memory_budget_mebibytes, std::size_t{0}, std::size_t{1} << 24),
+       .group = kLimitGroup},
+      {.name = "--keep-images",
+       .type_name = "MIB",
+       .help = "Memory for what prompts need of images that were asked about, so that a further prompt costs "
+               "a small part (SAM 3: 128 MiB an image); the least recently used ones are dropped; 0 = none",
+       .target = integer_target(options.kept_mebibytes, std::size_t{0}, std::size_t{1} << 24),
+       .group = kLimitGroup}};
 }
 
 }  // namespace

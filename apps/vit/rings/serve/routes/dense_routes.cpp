@@ -9,6 +9,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/rings/dense/boxes_file.h"
 #include "apps/vit/rings/serve/routes/lines.h"
+#include "apps/vit/rings/serve/routes/prompt_routes.h"
 #include "apps/vit/rings/serve/routes/task_routes.h"
 #include "apps/vit/rings/serve/work/dense_tasks.h"
 #include "vit/base/check.h"
@@ -57,12 +58,18 @@ void answer_depth(Service& service, const std::shared_ptr<Call>& call) {
 
 // ------------------------------------------------------------------------------------------------- segments
 
+bool gives_segments(const ServedModel& model) {
+  return gives<Output::classes, Output::masks>(model) || takes_prompts(model);
+}
+
 void answer_segment(Service& service, const std::shared_ptr<Call>& call) {
-  constexpr std::string_view kOptions[]{"format",         "raw",     "task", "threshold",
-                                        "mask_threshold", "overlap", "stuff"};
+  constexpr std::string_view kOwn[]{"format",         "raw",     "task", "threshold",
+                                    "mask_threshold", "overlap", "stuff"};
   constexpr std::string_view kTasks[]{"semantic", "instance", "panoptic", "auto"};
-  const TaskCall task = begin_task(service, call, "segment", kOptions, gives<Output::classes, Output::masks>,
+  const TaskCall task = begin_task(service, call, "segment", with_prompt_members(kOwn), gives_segments,
                                    "head that gives segments");
+  if (takes_prompts(task.served())) return answer_prompts(task);
+  refuse_prompt_members(task);
   SegmentAsked asked{.form = read_map_form(task.body)};
   asked.raw = read_raw(task.body, asked.form);
   constexpr SegmentTask kMeant[]{SegmentTask::semantic, SegmentTask::instance, SegmentTask::panoptic};
@@ -98,11 +105,17 @@ std::optional<ClassTexts> read_words(const TaskCall& task) {
   return out;
 }
 
+bool gives_boxes(const ServedModel& model) {
+  return gives<Output::boxes>(model) || model.facts().takes_phrases;
+}
+
 void answer_detect(Service& service, const std::shared_ptr<Call>& call) {
-  constexpr std::string_view kOptions[]{"classes", "candidate_labels", "template", "threshold", "format"};
+  constexpr std::string_view kOptions[]{"classes",   "candidate_labels", "template",   "boxes",
+                                        "threshold", "format",           "prompt_rule"};
   constexpr std::string_view kForms[]{"json"};
-  const TaskCall task =
-      begin_task(service, call, "detect", kOptions, gives<Output::boxes>, "head that gives boxes");
+  const TaskCall task = begin_task(service, call, "detect", kOptions, gives_boxes, "head that gives boxes");
+  if (takes_prompts(task.served())) return answer_prompted_boxes(task);
+  for (const char* const member : {"boxes", "prompt_rule"}) refuse_member(task, member);
   find_word(task.body, "format", kForms);
   std::optional<float> threshold;
   if (const std::optional<double> given = find_number(task.body, "threshold", 0.0, 1.0))

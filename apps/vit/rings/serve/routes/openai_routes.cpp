@@ -278,6 +278,8 @@ void write_model(JsonWriter& json, const ServedModel& model) {
   const auto has = [&](Output output) { return facts.dense && facts.dense->find(output) != nullptr; };
   if (has(Output::depth)) json.value("depth");
   if (has(Output::classes) || has(Output::masks)) json.value("segment");
+  if (facts.takes_phrases) json.value("phrases");
+  if (facts.takes_objects) json.value("objects");
   if (model.index() != nullptr) json.value("search");
   json.end_array().end_object();
 }

@@ -2,6 +2,8 @@
 (() => {
   const by = (id) => document.getElementById(id);
   const state = { models: [], data: "", file: null, bitmap: null, look: null, maps: {}, key: "", turn: 0, searches: 0, pictures: [] };
+  const sections = [];  // scripts of further parts of the page: {isOn, draw, press, forget, takeModel, keys}
+  const isMarked = () => sections.some((part) => part.isOn());
   const has = (task) => Boolean(model() && (model().tasks || []).includes(task));
 
   const say = (text) => {
@@ -52,6 +54,9 @@
     by("nearest-section").hidden = !has("search");
     by("search-form").hidden = !m.modalities.includes("text");
     if (!state.data) for (const list of ["labels", "nearest"]) by(list).replaceChildren();
+    by("classes-section").hidden = has("phrases") || has("objects");
+    by("prompt-keys").hidden = !by("classes-section").hidden;
+    for (const part of sections) part.takeModel();
     run();
   }
 
@@ -96,6 +101,10 @@
   }
 
   async function look() {
+    if (has("phrases") || has("objects")) {  // which takes long, and is not what such a model is asked for
+      const bitmap = await bitmapOf(state.file, true);
+      return () => { state.bitmap = bitmap; };
+    }
     const found = await ask("page/look", { model: model().id, image: state.data });
     const bitmap = await bitmapOf(state.file, found.upright);
     return () => {
@@ -184,7 +193,9 @@
     for (const result of results) if (result.status === "fulfilled") result.value();
     const failed = results.find((r) => r.status === "rejected");
     if (failed) say(state.file.name + " failed: " + failed.reason.message);
-    by("status").textContent = failed ? "" : "answered in " + ((performance.now() - begin) / 1000).toFixed(2) + " s";
+    if (failed) by("status").textContent = "";
+    else if (!isMarked()) by("status").textContent = "answered in " + ((performance.now() - begin) / 1000).toFixed(2) + " s";
+    else by("status").textContent = "ready for phrases and marks";
     draw();
   }
 
@@ -227,7 +238,7 @@
     view.setAttribute("aria-label", { "": "the image", pca: "PCA of its patches", attention: "attention to its patches", depth: "its depth", segment: "its segments" }[shown]);
     const context = view.getContext("2d");
     if (state.bitmap) context.drawImage(state.bitmap, 0, 0, view.width, view.height);
-    if (!shown) return;
+    if (!shown) return sections.forEach((part) => part.draw(context, scale));
     if (shown === "depth" || shown === "segment") {
       const map = state.maps[shown];
       if (!map) loadMap(shown);
@@ -258,6 +269,7 @@
     state.look = null;
     state.maps = {};
     state.bitmap = await bitmapOf(file, true);
+    for (const part of sections) part.forget();
     by("drop-help").textContent = state.bitmap ? "" : file.name + " (this browser does not show it)";
     chooseLayer("image");
     draw();
@@ -319,8 +331,13 @@
   }
 
   const drop = by("drop");
-  drop.addEventListener("click", () => by("file").click());
+  drop.addEventListener("click", () => { if (!isMarked()) by("file").click(); });
   drop.addEventListener("keydown", (event) => {
+    const part = sections.find((one) => one.isOn());
+    if (part) {
+      if (part.press(event)) event.preventDefault();
+      return;
+    }
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
     by("file").click();
@@ -344,6 +361,8 @@
     if (event.ctrlKey || event.metaKey || event.altKey || /^(TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
     if (event.target.tagName === "INPUT" && !/^(radio|file)$/.test(event.target.type)) return;
     const layers = { 1: "image", 2: "pca", 3: "attention", 4: "depth", 5: "segment" };
+    const part = sections.find((one) => one.keys[event.key]);
+    if (part && part.keys[event.key]()) return event.preventDefault();
     if (layers[event.key] && state.look) chooseLayer(layers[event.key]);
     else if (event.key === "o") by("file").click();
     else if (event.key === "e") takeExample();
@@ -353,5 +372,11 @@
     else return;
     event.preventDefault();
   });
-  listModels();
+  /// The image as the server counts its pixels: upright or not.
+  async function fit({ width, height }) {
+    if (state.bitmap && (state.bitmap.width !== width || state.bitmap.height !== height)) state.bitmap = await bitmapOf(state.file, false);
+  }
+
+  window.vitPage = { by, state, ask, model, say, draw, fit, showLabels, sections, status: (text) => { by("status").textContent = text; } };
+  document.addEventListener("DOMContentLoaded", listModels);  // once all parts are there
 })();

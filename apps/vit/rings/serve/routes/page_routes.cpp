@@ -5,6 +5,7 @@
 
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
+#include "apps/vit/rings/serve/routes/prompts/prompts_page.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/analysis/features.h"
 #include "vit/base/check.h"
@@ -174,8 +175,11 @@ constexpr Route kRoutes[]{
 }  // namespace
 
 void answer_page(Service& /*service*/, const std::shared_ptr<Call>& call) {
-  std::string page = filled(std::string(kServePageFrame), "@STYLE@", kServePageStyle);
+  const std::string style = std::string(kServePageStyle) + std::string(kServePromptsStyle);
+  std::string page = filled(std::string(kServePageFrame), "@STYLE@", style);
+  page = filled(std::move(page), "@PROMPTS@", kServePromptsFrame);
   page = filled(std::move(page), "@SCRIPT@", kServePageScript);
+  page = filled(std::move(page), "@PARTS@", kServePromptsScript);
   call->respond({.content_type = "text/html; charset=utf-8",
                  .body = std::move(page),
                  .headers = {{"Content-Security-Policy", kPagePolicy},

@@ -302,6 +302,9 @@ Metrics::Gauges Service::gauges() const {
           .worker_restarts = pool_.num_restarts(),
           .models_loaded = engine_.memory().num_loaded(),
           .model_bytes = engine_.memory().bytes(),
+          .kept_images = engine_.kept_images().num_images(),
+          .kept_bytes = engine_.kept_images().num_bytes(),
+          .kept_hits = engine_.kept_images().num_hits(),
           .lines_dropped = log_.num_dropped()};
 }
 

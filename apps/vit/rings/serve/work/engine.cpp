@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "apps/vit/rings/serve/work/loaded_prompts.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/config.h"
@@ -23,6 +24,7 @@ Engine::Engine(std::span<ServedModel> models, DecodePool& pool, Metrics& metrics
       ready_(models.size()),
       costs_(models.size()),
       memory_(models, options.memory_budget),
+      kept_(options.kept_bytes),
       worker_outputs_(pool.size()) {}
 
 Engine::~Engine() {
@@ -69,6 +71,7 @@ std::optional<Refusal> Engine::submit(std::shared_ptr<Work> work) {
     work->done(*work);
     return std::nullopt;
   }
+  if (work->wanted == Wanted::prompts) find_kept(*work);
   {
     const std::lock_guard lock(mutex_);
     if (std::optional<Refusal> refusal = refusal_of(*work)) return refusal;
@@ -91,10 +94,16 @@ std::optional<Refusal> Engine::refusal_of(const Work& work) const {
   const Cost& cost = costs_[work.model];
   const auto num_texts = static_cast<std::size_t>(
       std::ranges::count_if(work.items, [](const WorkItem& item) { return item.is_text; }));
-  const std::size_t num_images = work.items.size() - num_texts;
-  const double seconds = cost.text * static_cast<double>(num_texts) + (cost.decode + cost.image) *
-                                                                          static_cast<double>(num_images) /
-                                                                          static_cast<double>(num_threads_);
+  std::size_t num_prompts = 0, num_kept = 0;
+  for (const WorkItem& item : work.items) {
+    if (item.question) num_prompts += item.question->count();
+    if (item.is_kept) ++num_kept;
+  }
+  const std::size_t num_images = work.items.size() - num_texts - num_kept;
+  const double thread_seconds = (cost.decode + cost.image) * static_cast<double>(num_images) +
+                                cost.prompt * static_cast<double>(num_prompts);
+  const double seconds =
+      cost.text * static_cast<double>(num_texts) + thread_seconds / static_cast<double>(num_threads_);
   const double left = std::chrono::duration<double>(work.deadline - Clock::now()).count();
   constexpr double kDoubt = 0.8;  // of the estimate: what would just be done is tried
   if (kDoubt * seconds <= left) return std::nullopt;
@@ -114,7 +123,7 @@ void Engine::enqueue_items(const std::shared_ptr<Work>& work) {
   for (std::size_t i = 0; i < work->items.size(); ++i) {
     Ref ref{.work = work, .index = i, .turn = turn_of(*work, i)};
     WorkItem& item = work->items[i];
-    const bool is_ready = item.is_text || !item.pixels.empty();
+    const bool is_ready = item.is_text || !item.pixels.empty() || item.is_kept;
     ref.pixels = std::move(item.pixels);
     Queue& queue = is_ready ? ready_[work->model] : files_;
     queue.emplace(ref.turn, std::move(ref));
@@ -181,7 +190,9 @@ std::size_t Engine::task_size() const {
   const Queue& queue = ready_[next_queue()];
   const Ref& oldest = queue.begin()->second;
   const ServedModel& served = models_[oldest.work->model];
-  if (oldest.is_classes() || oldest.item().is_text || oldest.work->classes || !served.is_loaded()) return 0;
+  if (oldest.is_classes() || oldest.item().is_text || oldest.work->classes || !served.is_loaded() ||
+      oldest.work->wanted == Wanted::prompts)
+    return 0;
   const std::size_t size =
       oldest.is_task()
           ? 1
@@ -239,6 +250,7 @@ void Engine::compute_loop() {
     if (reloads()) {
       const std::function<void(const std::string&)> done = std::exchange(reload_done_, nullptr);
       lock.unlock();
+      kept_.clear();
       memory_.reload_all(done);
     } else {
       std::vector<Ref> batch = take_batch();
@@ -262,6 +274,7 @@ void Engine::reload(std::function<void(const std::string&)> done) {
 void Engine::unload_idle() {
   outputs_ = {};
   for (BatchOutputs& outputs : worker_outputs_) outputs = {};
+  kept_.clear();
   memory_.unload_all();
 }
 
@@ -281,7 +294,8 @@ std::vector<Engine::Ref> Engine::take_batch() {
   const Ref& next = queue.begin()->second;
   const std::shared_ptr<Work> first = next.work;
   const bool is_classes = next.is_classes(), is_text = !is_classes && next.item().is_text;
-  const std::size_t limit = is_classes       ? 1
+  const bool is_single = is_classes || first->wanted == Wanted::prompts;  // long by itself
+  const std::size_t limit = is_single        ? 1
                             : is_text        ? std::max(kTextsAtOnce, batch_limit_)
                             : next.is_task() ? std::min(num_threads_, batch_limit_)
                                              : batch_limit_;

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "apps/vit/rings/serve/work/decode_pool.h"
+#include "apps/vit/rings/serve/work/kept_images.h"
 #include "apps/vit/rings/serve/work/metrics.h"
 #include "apps/vit/rings/serve/work/model_memory.h"
 #include "apps/vit/rings/serve/work/served_model.h"
@@ -51,6 +52,8 @@ struct EngineOptions {
   std::size_t max_waiting = 1024;    // inputs of a client
   unsigned idle_unload_seconds = 0;  // 0 = never
   std::size_t memory_budget = 0;     // bytes of models in memory; 0 = any
+  std::size_t kept_bytes = 0;        // of features of images that prompts asked about
+  std::span<const std::optional<Preprocessor>> preprocessors{};  // of the models
 };
 
 class Engine {
@@ -73,6 +76,7 @@ class Engine {
   void stop();
   std::size_t num_waiting() const;
   const ModelMemory& memory() const noexcept { return memory_; }
+  const KeptImages& kept_images() const noexcept { return kept_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -104,7 +108,7 @@ class Engine {
   };
   /// Seconds of one thread for an input of a model, measured; 0 = not yet.
   struct Cost {
-    double decode = 0, image = 0, text = 0;
+    double decode = 0, image = 0, text = 0, prompt = 0;
   };
 
   /// What images are computed with.
@@ -134,6 +138,7 @@ class Engine {
   void decode_file(std::size_t worker, Ref& ref);
   void write_result(Ref ref, std::unique_lock<std::mutex>& lock);
   void write_item(const Ref& ref, const ImageOutputs& outputs);
+  void hold_result(Work& work, const std::string& result);
   void compute_task(std::size_t worker, std::vector<Ref> task);
   void compute_batch(std::vector<Ref> batch);
   void compute_classes(LoadedModel& model, Work& work);
@@ -145,6 +150,11 @@ class Engine {
   void compute_for_tasks(LoadedModel& model, Session& session, std::span<Ref> batch);
   void finish_tasks(std::span<Ref> batch);
   void take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outputs);
+  static KeptImages::Key kept_key(const Ref& ref);
+  void find_kept(Work& work) const;
+  void answer_prompts(Ref ref);
+  bool compute_prompts(Ref& ref);
+  std::shared_ptr<const KeptImage> encode_image(LoadedModel& model, Ref& ref);
   void finish(std::span<Ref> refs);
   void unload_idle();
   bool is_dropped(const Ref& ref) const;
@@ -172,6 +182,7 @@ class Engine {
   std::function<void(const std::string&)> reload_done_;  // null: no reload is wanted
 
   ModelMemory memory_;
+  KeptImages kept_;
   std::stop_source ending_;  // what is computed is cut short
   std::shared_ptr<std::atomic<std::size_t>> result_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
   BatchOutputs outputs_;                      // of all threads together

@@ -36,7 +36,8 @@ Request request_of(Wanted wanted, bool by_texts, const ModelConfig& config) {
       if (config.tokens.class_token) request.add(attention_key(config));
       return request;
     }
-    case Wanted::task: break;  // its own
+    case Wanted::task:
+    case Wanted::prompts: break;  // their own
   }
   return {};
 }
@@ -62,8 +63,14 @@ void Engine::decode(std::size_t worker, Ref ref, std::unique_lock<std::mutex>& l
   ++num_decoding_;
   lock.unlock();
   WorkItem& item = ref.item();
-  is_dropped(ref) ? set_failure(ref, kGone, ErrorKind::io) : decode_file(worker, ref);
-  item.drop_file();
+  const bool is_asked = ref.work->wanted == Wanted::prompts;
+  item.is_kept = is_asked && kept_.has(kept_key(ref));  // since it came here
+  if (is_dropped(ref)) {
+    set_failure(ref, kGone, ErrorKind::io);
+  } else if (!item.is_kept) {
+    decode_file(worker, ref);
+    item.drop_file();
+  }
   const bool is_ready = item.failure.empty() && !item.is_outside;
   if (!is_ready) finish(std::span(&ref, 1));
   lock.lock();
@@ -126,6 +133,7 @@ std::span<Engine::Ref> Engine::drop_gone(std::span<Ref> batch) const {
 }
 
 void Engine::compute_batch(std::vector<Ref> batch) {
+  if (batch.front().work->wanted == Wanted::prompts) return answer_prompts(std::move(batch.front()));
   const std::span<Ref> refs = drop_gone(batch);
   const bool are_classes = batch.front().is_classes();
   compute_guarded(refs, outputs_, [&] {
@@ -209,6 +217,20 @@ void Engine::compute_task(std::size_t worker, std::vector<Ref> task) {
     add_cost(&Cost::image, index, seconds_between(start, Clock::now()), refs.size());
   });
   finish(task);
+}
+
+/// The answer to the prompts of an image, by all threads together.
+void Engine::answer_prompts(Ref ref) {
+  bool is_answered = true;
+  if (is_dropped(ref)) {
+    set_failure(ref, kGone, ErrorKind::io);
+  } else {
+    compute_guarded(std::span(&ref, 1), outputs_, [&] { is_answered = compute_prompts(ref); });
+  }
+  if (is_answered) return finish(std::span(&ref, 1));
+  const std::lock_guard lock(mutex_);
+  const Turn turn = ref.turn;
+  files_.emplace(turn, std::move(ref));
 }
 
 /// A pass ends between two blocks once no one waits for it: at the last deadline of its images, or with the
@@ -347,20 +369,24 @@ void Engine::write_result(Ref ref, std::unique_lock<std::mutex>& lock) {
   --num_writing_;
 }
 
-/// Makes the result of an image, whose bytes count until the request is answered.
+/// Counts the bytes of a result until the request is answered.
+void Engine::hold_result(Work& work, const std::string& result) {
+  const std::size_t held = work.results.add(result_bytes_, result.size());
+  VIT_CHECK(held <= kMostResultBytes, (Where{"answer", ErrorKind::unsupported}),
+            "the results of this request are larger than ", kMostResultBytes >> 20,
+            " MiB; send fewer images, or ask for less");
+  VIT_CHECK(result_bytes_->load() <= kMostHeldBytes, (Where{"answer", ErrorKind::io}),
+            "too many results wait to be sent; try again");
+}
+
+/// Makes the result of an image.
 void Engine::write_item(const Ref& ref, const ImageOutputs& outputs) {
   Work& work = *ref.work;
   std::string& result = ref.item().result;
   try {
     internal::JsonWriter json(result);
     work.task->write(json, outputs, ref.item(), ref.index);
-    const std::size_t held = work.results.add(result_bytes_, result.size());
-    VIT_CHECK(held <= kMostResultBytes, (Where{"answer", ErrorKind::unsupported}),
-              "the results of this request are larger than ", kMostResultBytes >> 20,
-              " MiB; send fewer images, or ask for less");
-    VIT_CHECK(result_bytes_->load() <= kMostHeldBytes, (Where{"answer", ErrorKind::io}),
-              "too many results wait to be sent; try again");
-    return;
+    return hold_result(work, result);
   } catch (const Error& error) {
     set_failure(ref, std::string(error.message()), error.kind());
   } catch (const std::bad_alloc&) {

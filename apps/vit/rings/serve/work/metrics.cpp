@@ -170,6 +170,11 @@ std::string Metrics::text(const Gauges& gauges, std::string_view version) const 
   append_value(out, "vit_models_loaded", "gauge", "Models in memory.", gauges.models_loaded);
   append_value(out, "vit_models_bytes", "gauge", "Weights and working memory of the models in memory.",
                gauges.model_bytes);
+  append_value(out, "vit_kept_images", "gauge", "Images whose features are kept for further prompts.",
+               gauges.kept_images);
+  append_value(out, "vit_kept_bytes", "gauge", "Memory of these features.", gauges.kept_bytes);
+  append_value(out, "vit_kept_hits_total", "counter", "Inputs with prompts whose features were kept.",
+               gauges.kept_hits);
   append_value(out, "vit_log_lines_dropped_total", "counter", "Lines of the log that nothing read in time.",
                gauges.lines_dropped);
   append_process(out);

@@ -50,6 +50,7 @@ class Metrics {
   struct Gauges {
     std::size_t queue_depth = 0, connections_in_work = 0, worker_restarts = 0, models_loaded = 0;
     std::size_t model_bytes = 0;
+    std::size_t kept_images = 0, kept_bytes = 0, kept_hits = 0;
     std::size_t lines_dropped = 0;
   };
   std::string text(const Gauges& gauges, std::string_view version) const;

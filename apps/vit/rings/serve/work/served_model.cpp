@@ -23,22 +23,33 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kKeptClasses = 16;
 
-/// Both towers where there are two and a tokenizer is found; `no_texts` says why not.
-ImageAndText load_towers(const CommonOptions& common, std::string& no_texts) {
+/// Both towers where there are two and a tokenizer is found. Texts of a model of prompts are its own.
+ServedTowers load_towers(const CommonOptions& common) {
+  if (auto prompts = open_prompts(common)) {
+    const std::shared_ptr<const Model> image = prompts->image();
+    return {.image = image,
+            .text = nullptr,
+            .prompts = std::move(prompts),
+            .no_texts = "this model takes texts as the classes of /v1/segment and /v1/detect"};
+  }
   const fs::path path = model_path(common);
   const TextOptions options = text_options(common);
   const std::optional<TextDescription> found =
       Checkpoint(path, {.architecture = options.architecture, .prefix = common.model_options.prefix})
           .describe_text(options);
-  no_texts = !found ? "this model has no text tower" : found->tokenizer_missing;
-  if (no_texts.empty()) return ImageAndText::load(path, common.model_options, options);
-  return {.image = Model::load(path, common.model_options), .text = nullptr};
+  const std::string no_texts = !found ? "this model has no text tower" : found->tokenizer_missing;
+  if (!no_texts.empty())
+    return {
+        .image = Model::load(path, common.model_options), .text = {}, .prompts = {}, .no_texts = no_texts};
+  const ImageAndText both = ImageAndText::load(path, common.model_options, options);
+  return {.image = both.image, .text = both.text, .prompts = {}, .no_texts = {}};
 }
 
 /// Towers in memory, by their files and how they were loaded: the same ones are loaded once.
 struct KeptTowers {
   std::weak_ptr<const Model> image;
   std::weak_ptr<const TextTower> text;
+  std::weak_ptr<LoadedPrompts> prompts;
   std::string no_texts;
 };
 std::map<std::string, KeptTowers>& kept_towers() {
@@ -64,21 +75,24 @@ std::string towers_key(const CommonOptions& common) {
 }
 
 /// Those that are in memory already, or loaded ones.
-ImageAndText share_towers(const CommonOptions& common, std::string& no_texts) {
+ServedTowers share_towers(const CommonOptions& common) {
   KeptTowers& kept = kept_towers()[towers_key(common)];
-  ImageAndText out{.image = kept.image.lock(), .text = kept.text.lock()};
-  if (out.image && (out.text || !kept.no_texts.empty())) {
-    no_texts = kept.no_texts;
-    return out;
-  }
-  out = load_towers(common, no_texts);
-  kept = {.image = out.image, .text = out.text, .no_texts = no_texts};
+  ServedTowers out{.image = kept.image.lock(),
+                   .text = kept.text.lock(),
+                   .prompts = kept.prompts.lock(),
+                   .no_texts = kept.no_texts};
+  if (out.image && (out.text || !out.no_texts.empty())) return out;
+  out = load_towers(common);
+  kept = {.image = out.image, .text = out.text, .prompts = out.prompts, .no_texts = out.no_texts};
   return out;
 }
 
+std::size_t bytes_per_weight(Precision precision) {
+  return precision == Precision::float32 ? 4 : precision == Precision::bfloat16 ? 2 : 1;
+}
+
 std::size_t bytes_of_weights(const LoadReport& report, Precision precision) {
-  const std::size_t bytes = precision == Precision::float32 ? 4 : precision == Precision::bfloat16 ? 2 : 1;
-  return bytes * report.num_parameters;
+  return bytes_per_weight(precision) * report.num_parameters;
 }
 
 /// Lengths that a model was trained to be cut to, as its publisher's config.json lists them.
@@ -98,12 +112,9 @@ std::vector<std::size_t> listed_dimensions(const fs::path& folder) {
 
 }  // namespace
 
-LoadedModel::LoadedModel(const CommonOptions& common) : LoadedModel(common, {}, {}) {}
-
-LoadedModel::LoadedModel(const CommonOptions& common, ImageAndText towers, std::string no_texts)
+LoadedModel::LoadedModel(const CommonOptions& common)
     : common_(common),
-      towers_(towers.image ? std::move(towers) : share_towers(common, no_texts)),
-      no_texts_(std::move(no_texts)),
+      towers_(share_towers(common)),
       session_(towers_.image, common.session),
       worker_sessions_(static_cast<std::size_t>(internal::resolve_threads(common.session.threads))) {
   if (towers_.text) encoder_.emplace(towers_.text, TextEncoderOptions{.threads = common.session.threads});
@@ -114,6 +125,9 @@ std::map<const void*, std::size_t> LoadedModel::parts() const {
   out[towers_.image.get()] = bytes_of_weights(towers_.image->report(), towers_.image->precision());
   if (towers_.text)
     out[towers_.text.get()] = bytes_of_weights(towers_.text->report(), towers_.text->precision());
+  if (towers_.prompts)
+    out[towers_.prompts.get()] =
+        bytes_per_weight(towers_.image->precision()) * towers_.prompts->num_parameters();
   std::size_t& working = out[this];
   working = session_.workspace_bytes();
   for (const std::optional<Session>& session : worker_sessions_)
@@ -141,8 +155,10 @@ ModelFacts LoadedModel::facts() const {
                  .embedding_dim = config.projection_dim(),
                  .dimensions = listed_dimensions(model_path(common_)),
                  .labels = {},
-                 .no_texts = no_texts_,
+                 .no_texts = towers_.no_texts,
                  .no_images = {},
+                 .takes_phrases = prompts() != nullptr && prompts()->takes(PromptUse::phrases),
+                 .takes_objects = prompts() != nullptr && prompts()->takes(PromptUse::objects),
                  .run = {},
                  .loaded_at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
   if (config.projection_dim() == 0 && config.head.pooling != Pooling::none) {

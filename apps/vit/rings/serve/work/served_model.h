@@ -17,6 +17,7 @@
 #include "apps/vit/outputs/run_facts.h"
 #include "apps/vit/rings/serve/work/anomaly_bank.h"
 #include "apps/vit/rings/serve/work/image_index.h"
+#include "apps/vit/rings/serve/work/loaded_prompts.h"
 #include "vit/classifier.h"
 #include "vit/config.h"
 #include "vit/dense_config.h"
@@ -36,6 +37,7 @@ struct ModelFacts {
   ClassActivation score_kind = ClassActivation::softmax;  // of classes in words
   std::string no_texts;                                   // why there are no texts; "" where there are
   std::string no_images;                                  // the same for image files
+  bool takes_phrases = false, takes_objects = false;      // what prompts may ask
   RunModel run;                                           // what decides about its vectors
   std::int64_t loaded_at = 0;                             // seconds since 1970
 };
@@ -62,6 +64,14 @@ struct ClassProgress {
 /// Texts of immich's clients are cut into tokens as its service does it.
 enum class TextRules { checkpoint, immich };
 
+/// A checkpoint in memory.
+struct ServedTowers {
+  std::shared_ptr<const Model> image;
+  std::shared_ptr<const TextTower> text;   // null: `no_texts` says why
+  std::shared_ptr<LoadedPrompts> prompts;  // null: it takes none
+  std::string no_texts;
+};
+
 /// The parts of a model that compute; for one thread, except for session_of().
 class LoadedModel {
  public:
@@ -74,6 +84,8 @@ class LoadedModel {
   std::map<const void*, std::size_t> parts() const;
   /// A session of one thread for worker `worker`, which calls this.
   Session& session_of(std::size_t worker);
+  /// Null for a model that takes no prompts.
+  LoadedPrompts* prompts() const noexcept { return towers_.prompts.get(); }
   /// Vectors of texts (n, E), of rows that tokens() made.
   Tensor<float> encode(std::span<const TokenRow> rows) { return encoder_->encode_ids(rows); }
   TokenRow tokens(const std::string& text, TextRules rules);
@@ -85,12 +97,10 @@ class LoadedModel {
  private:
   using KeptClasses = std::pair<ClassTexts, std::shared_ptr<const EncodedClasses>>;
 
-  LoadedModel(const CommonOptions& common, ImageAndText towers, std::string no_texts);
   std::shared_ptr<const EncodedClasses> with_classifier(const EncodedClasses& encoded) const;
 
   CommonOptions common_;
-  ImageAndText towers_;
-  std::string no_texts_;
+  ServedTowers towers_;
   Session session_;
   std::vector<std::optional<Session>> worker_sessions_;
   std::optional<TextEncoder> encoder_;

@@ -21,12 +21,15 @@
 
 namespace vit::app {
 
+struct PromptQuestion;
+
 /// What a request wants of its inputs.
 enum class Wanted {
   embedding,  // the vector of `vit embed`
   classes,    // a value for each class: the model's logits, or scaled cosines with ClassTexts
   look,       // patch features, and the attention of the class token in the last block
   task,       // what an OutputTask makes of the outputs
+  prompts,    // the answer of a model of prompts to the question of each input
 };
 
 /// One input, and what became of it.
@@ -35,14 +38,17 @@ struct WorkItem {
   std::string data{};                              // image file, or text
   std::shared_ptr<const std::string> shared_file;  // in place of `data`: of several items
   std::optional<Box> box{};                        // part of the image that is computed
+  std::shared_ptr<const PromptQuestion> question;  // of prompts
+  std::string digest{};                            // of the file, where its features are kept
 
   std::vector<float> values;              // of embedding or classes
   std::vector<float> patches, attention;  // of look: (h, w, C) and (h, w)
-  std::string result;                     // of task: a JSON object
+  std::string result;                     // of task and prompts: a JSON object
   GridSize grid;                          // of look
   ImageSize image_size;
   std::size_t num_tokens = 0;
   bool is_cut = false;      // a text that is longer than the model takes
+  bool is_kept = false;     // of prompts: its features were computed for an earlier request
   bool is_outside = false;  // `box` has no pixel of the image: nothing was computed
   Tensor<float> pixels;     // of an image that is preprocessed already: nothing is decoded
   std::string failure;      // "" where there is none
