@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   test_texts(argv[2], argv[3], argv[4]);
   test_anomalies(argv[1], argv[4]);
   test_dense(argv[5]);
+  test_prompts(argv[5]);
   test_positions();
   test_conventions();
   test_parts(argv[1], argv[3]);

@@ -123,6 +123,21 @@ def classes_of_pixels(model: vitcpp.Model, folder: Path) -> None:
     assert iou is None and held_out == "nothing"
 
 
+def prompts(golden: Path) -> None:
+    sam = vitcpp.PromptModel(golden / "prompts/sam3", threads=1, prompt_rule="library")
+    image: vitcpp.PromptImage = sam.encode(golden / "prompts/images/drawing.png")
+    size: tuple[int, int] = image.size
+    found: vitcpp.Instances = sam.segment(image, "a cat", threshold=0.05)
+    several: list[vitcpp.Instances] = sam.segment(image, ["a cat", "a dog"])
+    masks: npt.NDArray[np.bool_] = found["masks"]
+    boxes: vitcpp.FoundBoxes = sam.detect(image, input_boxes=[[10, 8, 40, 30]], threshold=0.05)
+    probabilities: Floats = sam.pixels(image, "a cat")
+    cup: vitcpp.ObjectMasks = sam.segment_object(image, [[20, 15]], input_mask=None)
+    quality: Floats = cup["iou_scores"]
+    assert sam.takes_phrases and sam.takes_objects and image.nbytes > 0 and len(several) == 2
+    assert masks.shape[1:] == size == probabilities.shape and boxes["boxes"].shape[1] == 4 and quality.shape == (3,)
+
+
 def rotations() -> None:
     rates: Doubles = position.frequencies(4, "theta", 100.0)
     t_x, t_y = position.grid_coordinates((2, 3), "centered")
@@ -167,5 +182,6 @@ def main(data: Path, folder: Path) -> None:
     visual_tokens(data / "golden/towers/qwen3-vl", folder / "tower")
     anomalies(model, pictures, folder)
     classes_of_pixels(model, folder)
+    prompts(data / "golden")
     rotations()
     errors(folder)

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from ._dense import BoxEdges as BoxEdges, Depth as Depth, Detection as Detection, Pose as Pose, Segment as Segment
     from ._anomaly import AnomalyModel as AnomalyModel, AnomalyResult as AnomalyResult
     from ._pixels import PixelClassifier as PixelClassifier
+    from ._prompts import (
+        FoundBoxes as FoundBoxes,
+        Instances as Instances,
+        ObjectMasks as ObjectMasks,
+        PromptImage as PromptImage,
+        PromptModel as PromptModel,
+    )
     from ._model import Model as Model, Precision as Precision, Score as Score
     from ._text import Tokenizer as Tokenizer
     from .parts import attention as attention, patchify as patchify
@@ -44,11 +51,16 @@ __all__ = [
     "Error",
     "FileError",
     "FormatError",
+    "FoundBoxes",
+    "Instances",
     "InternalError",
     "MismatchError",
     "Model",
+    "ObjectMasks",
     "PixelClassifier",
     "Pose",
+    "PromptImage",
+    "PromptModel",
     "RopeTable",
     "Score",
     "Segment",
@@ -67,6 +79,7 @@ _LAZY = {"Tokenizer": "_text", "RopeTable": "position", "attention": "parts", "p
 _LAZY.update(dict.fromkeys(("AnomalyModel", "AnomalyResult"), "_anomaly"))
 _LAZY.update(dict.fromkeys(("Model", "Precision", "Score"), "_model"))
 _LAZY.update(dict.fromkeys(("BoxEdges", "Depth", "Detection", "Pose", "Segment"), "_dense"))
+_LAZY.update(dict.fromkeys(("FoundBoxes", "Instances", "ObjectMasks", "PromptImage", "PromptModel"), "_prompts"))
 _MODULES = ("parts", "position", "ray", "spark")
 
 

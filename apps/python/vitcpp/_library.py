@@ -248,6 +248,35 @@ class Box(ctypes.Structure):
     _fields_ = [("x0", c_double), ("y0", c_double), ("x1", c_double), ("y1", c_double)]
 
 
+class Prompt(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("text", c_char_p),
+        ("boxes", POINTER(Box)),
+        ("box_labels", POINTER(c_int32)),
+        ("num_boxes", c_size_t),
+        ("threshold", c_double),
+        ("mask_threshold", c_double),
+        ("rule", c_int32),
+        ("gives", c_int32),
+    ]
+
+
+class ObjectPrompt(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("points", c_void_p),
+        ("point_labels", POINTER(c_int32)),
+        ("num_points", c_size_t),
+        ("box", POINTER(Box)),
+        ("mask", c_void_p),
+        ("mask_height", c_size_t),
+        ("mask_width", c_size_t),
+        ("single_mask", c_int32),
+        ("rule", c_int32),
+    ]
+
+
 class Prediction(ctypes.Structure):
     _fields_ = [("index", c_size_t), ("label", c_char_p), ("probability", c_float), ("logit", c_float)]
 
@@ -259,6 +288,7 @@ ANOMALY_SCORE, ANOMALY_DISTANCES = 1 << 24, 1 << 25
 DEPTH, NORMALS, SEGMENTATION = 1 << 26, 1 << 27, 1 << 28
 BOXES, SCORES, CLASS_INDICES, KEYPOINTS = 1 << 29, (1 << 29) + 1, (1 << 29) + 2, (1 << 29) + 3
 SEGMENT_IDS, AREAS, PROBABILITIES = (1 << 29) + 4, (1 << 29) + 5, (1 << 29) + 6
+MASKS, MASK_LOGITS, QUERIES, OBJECT_LOGITS = (1 << 29) + 16, (1 << 29) + 17, (1 << 29) + 18, (1 << 29) + 19
 
 _HANDLE = POINTER(c_void_p)
 _STRINGS = POINTER(c_char_p)
@@ -315,6 +345,12 @@ _CALLS: dict[str, list[Any]] = {
     "vit_detector_create_zero_shot": [c_void_p, c_void_p, _STRINGS, c_size_t, _STRINGS, c_size_t, _HANDLE],
     "vit_detector_label": [c_void_p, c_size_t, POINTER(c_char_p)],
     "vit_detector_run": [c_void_p, c_void_p, POINTER(Input), c_size_t, c_float, c_void_p],
+    "vit_prompt_model_load": [c_char_p, POINTER(ModelOptions), POINTER(TextOptions), _HANDLE],
+    "vit_prompt_segmenter_create": [c_void_p, c_int32, _HANDLE],
+    "vit_prompt_segmenter_encode": [c_void_p, POINTER(Input), c_uint32, _HANDLE],
+    "vit_prompt_image_size": [c_void_p, _SIZES, _SIZES, _SIZES],
+    "vit_prompt_segmenter_run": [c_void_p, c_void_p, POINTER(Prompt), c_void_p],
+    "vit_prompt_segmenter_object": [c_void_p, c_void_p, POINTER(ObjectPrompt), c_void_p],
     "vit_grid_coordinates": [c_size_t, c_size_t, POINTER(RopeOptions), _DOUBLES, _DOUBLES],
     "vit_rope_frequencies": [c_int32, c_size_t, c_double, c_double, _DOUBLES],
     "vit_rope_axial": [c_size_t, c_size_t, _DOUBLES, c_size_t, POINTER(RopeOptions), _HANDLE],
@@ -335,7 +371,7 @@ _CALLS: dict[str, list[Any]] = {
     "vit_sinusoidal": [c_int32, c_size_t, c_size_t, c_size_t, c_double, c_int32, c_void_p],
 }  # fmt: skip
 _FREES = ["results", "model", "preprocessor", "session", "classifier", "text_tower", "text_encoder", "tokenizer",
-          "anomaly", "detector", "pixels", "rope_table", "rope_form", "rope_identity"]  # fmt: skip
+          "anomaly", "detector", "pixels", "prompt_model", "prompt_segmenter", "prompt_image", "rope_table", "rope_form", "rope_identity"]  # fmt: skip
 
 
 def _path() -> str:
@@ -367,6 +403,8 @@ def _load() -> ctypes.CDLL:
     for name in ("vit_model_num_head_labels", "vit_detector_size", "vit_pixels_size"):
         getattr(library, name).restype = c_size_t
         getattr(library, name).argtypes = [c_void_p]
+    library.vit_prompt_model_takes.restype = c_uint32
+    library.vit_prompt_model_takes.argtypes = [c_void_p]
     library.vit_tokenizer_context_length.restype = c_size_t
     library.vit_tokenizer_context_length.argtypes = [c_void_p]
     library.vit_c_revision.restype = c_int32
