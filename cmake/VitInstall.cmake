@@ -20,15 +20,20 @@ set(vit_headers
     image/image.h image/preprocess.h
     position/config.h position/convention_tables.h position/conventions.h position/coordinates.h position/frequencies.h position/normal_form.h position/rope.h position/rope_scaling.h position/tables.h
     text/tokenizer.h)
-# Those of rings that are not built, and their includes in vit.h, are left out.
+# Those of rings and parts that are not built, and their includes in vit.h, are left out.
 set(vit_headers_dense dense.h boxes.h pose.h)
 set(vit_headers_prompts prompts.h c_prompts.h)
 set(vit_headers_anomaly anomaly.h)
 set(vit_headers_fit fit.h pixels.h)
+set(vit_headers_analysis analysis/features.h position/normal_form.h)
+set(vit_parts ${VIT_RINGS})
+if(VIT_ANALYSIS)
+  list(APPEND vit_parts analysis)
+endif()
 file(READ "${PROJECT_SOURCE_DIR}/vit/vit.h" vit_all_headers)
-foreach(ring dense prompts anomaly fit)
-  if(NOT ring IN_LIST VIT_RINGS)
-    foreach(header ${vit_headers_${ring}})
+foreach(part dense prompts anomaly fit analysis)
+  if(NOT part IN_LIST vit_parts)
+    foreach(header ${vit_headers_${part}})
       list(REMOVE_ITEM vit_headers ${header})
       string(REPLACE "#include \"vit/${header}\"\n" "" vit_all_headers "${vit_all_headers}")
     endforeach()

@@ -7,6 +7,9 @@ option(VIT_RING_ANOMALY "Banks of good patches: vit anomaly" ON)
 option(VIT_RING_FIT "Fitting classifiers on features: vit fit" ON)
 option(VIT_RING_INDEX "Collections of images: vit index, search and duplicates" ON)
 option(VIT_RING_SHOW "Drawings of what a model computes: vit show" ON)
+if(VIT_RING_ANOMALY AND NOT VIT_ANALYSIS)
+  message(FATAL_ERROR "banks of good patches need principal components: with VIT_ANALYSIS=OFF add -DVIT_RING_ANOMALY=OFF")
+endif()
 option(VIT_SERVE "Build vit serve if Boost.Beast is installed" ON)
 
 set(VIT_RINGS "")  # that are built

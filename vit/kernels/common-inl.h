@@ -25,15 +25,23 @@ constexpr TargetKernels kTarget{.fuses = HWY_NATIVE_FMA != 0,
 extern const LinearKernels kFloat32Linear;
 constexpr LinearKernels kFloat32Linear = kFloatLinear;
 
-extern const Arithmetic kFloat32, kBfloat16, kInt8;
+extern const Arithmetic kFloat32;
 constexpr Arithmetic kFloat32{
     .linear = &kFloat32Linear, .attention = kAttention<FloatOperands>, .fine = &kFloat32Linear};
+
+#if VIT_ALL_KERNELS || HWY_TARGET != HWY_BASELINE_SCALAR
+extern const Arithmetic kBfloat16;
 constexpr Arithmetic kBfloat16{.linear = &bf16::kLinear<bf16::ColumnLines>,
                                .attention = kAttention<FloatOperands>,
                                .fine = &kFloat32Linear};
+#endif
+
+#if VIT_ALL_KERNELS || (HWY_TARGET != HWY_BASELINE_SCALAR && HWY_TARGET != HWY_AVX3)
+extern const Arithmetic kInt8;
 constexpr Arithmetic kInt8{.linear = &int8::kLinear<int8::DefaultInt8>,
                            .attention = kAttention<int8::DefaultOperands>,
                            .fine = &kFloat32Linear};
+#endif
 
 }  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -74,6 +74,7 @@ void add_avx512(std::int64_t supported, std::vector<CompiledTarget>& found) {
   __builtin_cpu_init();
   const bool runs = (supported & HWY_AVX3) != 0;
   const bool has_vnni = runs && __builtin_cpu_supports("avx512vnni") != 0;
+#if VIT_ALL_KERNELS
   const bool has_bf16 = has_vnni && __builtin_cpu_supports("avx512bf16") != 0;
   const bool has_tiles = has_bf16 && amx_support() == Amx::permitted;
   const bool tiles_are_right = has_tiles && products_are_right(*kBfloat16Amx.linear, *kInt8Amx.linear);
@@ -92,11 +93,14 @@ void add_avx512(std::int64_t supported, std::vector<CompiledTarget>& found) {
 #undef VIT_BF16_TABLE
   found.push_back(
       target(has_bf16, {"avx512_bf16", description}, kTarget, kFloat32, kBfloat16Pairs, kInt8VnniBf16));
+#endif
   found.push_back(target(has_vnni,
                          {"avx512_vnni", "AVX-512 with VNNI: the same, and its products of bytes for int8"},
                          kTarget, kFloat32, kBfloat16, kInt8Vnni));
+#if VIT_ALL_KERNELS
   found.push_back(
       target(runs, {"avx512", "AVX-512 (F, VL, DQ, BW): 16 lanes"}, kTarget, kFloat32, kBfloat16, kInt8));
+#endif
 }
 #endif
 
@@ -104,9 +108,11 @@ void add_avx512(std::int64_t supported, std::vector<CompiledTarget>& found) {
 void add_avx2(std::int64_t supported, std::vector<CompiledTarget>& found) {
   using namespace N_AVX2;
   const bool runs = (supported & HWY_AVX2) != 0;
+#if VIT_ALL_KERNELS
   found.push_back(target(runs && cpu_has_avx_vnni(),
                          {"avx2_vnni", "AVX2 with AVX-VNNI: the same, and its products of bytes for int8"},
                          kTarget, kFloat32, kBfloat16, kInt8Vnni));
+#endif
   found.push_back(target(runs, {"avx2", "AVX2 and FMA: 8 lanes"}, kTarget, kFloat32, kBfloat16, kInt8));
 }
 #endif
@@ -160,9 +166,13 @@ const std::vector<CompiledTarget>& compiled_targets() {
     add_neon(supported, found);
 #endif
 #if HWY_TARGETS & HWY_BASELINE_SCALAR
+#if VIT_ALL_KERNELS
+    const Arithmetic &bfloat16 = VIT_KERNELS_PORTABLE::kBfloat16, &int8 = VIT_KERNELS_PORTABLE::kInt8;
+#else
+    const Arithmetic &bfloat16 = *reference_kernels().bfloat16, &int8 = *reference_kernels().int8;
+#endif
     found.push_back(target(true, {"portable", "the compiler's baseline"}, VIT_KERNELS_PORTABLE::kTarget,
-                           VIT_KERNELS_PORTABLE::kFloat32, VIT_KERNELS_PORTABLE::kBfloat16,
-                           VIT_KERNELS_PORTABLE::kInt8));
+                           VIT_KERNELS_PORTABLE::kFloat32, bfloat16, int8));
 #endif
     return found;
   }();
