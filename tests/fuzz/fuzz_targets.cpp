@@ -5,6 +5,7 @@
 #include "tests/fuzz/fuzz_decode.h"
 #include "tests/fuzz/fuzz_dense.h"
 #include "tests/fuzz/fuzz_json.h"
+#include "tests/fuzz/fuzz_model.h"
 #include "tests/fuzz/fuzz_pixels.h"
 #include "tests/fuzz/fuzz_program.h"
 #include "tests/fuzz/fuzz_rope.h"
@@ -39,6 +40,7 @@ std::span<const Target> targets() {
       {"box_config", run_box_config, box_config_seeds},
       {"open_clip_config", run_open_clip_config, open_clip_config_seeds},
       {"model_folder", run_model_folder, model_folder_seeds},
+      {"model_bytes", run_model_bytes, model_bytes_seeds, kModelStructure},
       {"tensor_names", run_tensor_names, tensor_names_seeds},
       {"timm_preprocess", run_timm_preprocess, timm_config_seeds},
       {"hf_preprocess", run_hf_preprocess, hf_preprocess_seeds},

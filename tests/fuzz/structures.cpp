@@ -514,6 +514,25 @@ Parts split_lines(std::string_view file) {
   return parts;
 }
 
+// ------------------------------------------------------------------------------------------------- models
+
+Parts split_model(std::string_view file) {
+  Parts parts;
+  parts.emplace_back(take(file, std::min(file.find('\n'), file.size() - 1) + 1));
+  const std::uint64_t header = little(take(file, 8));
+  parts.emplace_back(take(file, header));
+  parts.emplace_back(file);
+  return parts;
+}
+
+/// Of fewer or more parts than three, the second is the header.
+std::string join_model(const Parts& parts) {
+  std::string file;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    file += (i == 1 ? to_little(parts[i].size(), 8) : std::string()) + parts[i];
+  return file;
+}
+
 }  // namespace
 
 const Structure kJpegStructure{split_jpeg, join_jpeg};
@@ -528,6 +547,7 @@ const Structure kBoxStructure{split_boxes, join_boxes};
 const Structure kCodestreamStructure{split_codestream, join_codestream};
 const Structure kTarStructure{split_tar, join_tar};
 const Structure kMessageStructure{split_message, join_message};
+const Structure kModelStructure{split_model, join_model};
 const Structure kLineStructure{split_lines, concatenated};
 
 }  // namespace vit::fuzz

@@ -43,6 +43,8 @@ extern const Structure kCodestreamStructure;
 extern const Structure kTarStructure;
 /// Fields of a protocol buffer message, one level deep.
 extern const Structure kMessageStructure;
+/// A configuration of one line, and the header and the data of a safetensors file.
+extern const Structure kModelStructure;
 /// Lines.
 extern const Structure kLineStructure;
 

@@ -2,15 +2,15 @@
 # one libFuzzer program with a name for each target: build/fuzz/tests/fuzz_json CORPUS_FOLDER
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
 set(fuzz_targets json safetensors safetensors_header shards pickle pickle_program npz head head_facts bank bank_facts class_vectors
-                 timm_config hf_config box_config open_clip_config model_folder tensor_names timm_preprocess hf_preprocess layout rope_scaling rope_identify dense_config dense_head
+                 timm_config hf_config box_config open_clip_config model_folder model_bytes tensor_names timm_preprocess hf_preprocess layout rope_scaling rope_identify dense_config dense_head
                  decode decode_rows jpeg png tiff webp bmp ico pnm gif jpeg2000 codestream avif heif metadata
                  tokenizer_json tokenizer_folder sentencepiece vocabulary merges clean)
-add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuzz_json.cpp ${fuzz_dir}/fuzz_weights.cpp
+add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuzz_json.cpp ${fuzz_dir}/fuzz_weights.cpp ${fuzz_dir}/fuzz_model.cpp
                                     ${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_dense.cpp ${fuzz_dir}/fuzz_text.cpp
                                     ${fuzz_dir}/fuzz_rope.cpp ${fuzz_dir}/structures.cpp)
 target_include_directories(vit_fuzz_targets PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(vit_fuzz_targets PUBLIC vit::vit PRIVATE ZLIB::ZLIB)
-set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_dense.cpp ${fuzz_dir}/fuzz_text.cpp
+set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_dense.cpp ${fuzz_dir}/fuzz_model.cpp ${fuzz_dir}/fuzz_text.cpp
                             PROPERTIES COMPILE_DEFINITIONS "VIT_FUZZ_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
 if(TARGET vit_program_parts)  # what only the program reads
   list(APPEND fuzz_targets npy truth_map labels index_facts index_files index_vectors index_partial jsonl_partial paths texts boxes prompts video_header run_facts)
