@@ -21,6 +21,13 @@ if(TARGET example_classify)
     add_test(NAME example_video_loop COMMAND example_video_loop "${model}")
     set_tests_properties(example_patch_embeddings PROPERTIES PASS_REGULAR_EXPRESSION "patches, [0-9]+ numbers each\n.* 1\\.00")
     set_tests_properties(example_video_loop PROPERTIES PASS_REGULAR_EXPRESSION "100 frames, [0-9.]+ frames/s")
+    if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT VIT_SANITIZE)  # whose allocators count by themselves
+      add_library(vit_count_allocations MODULE "${CMAKE_CURRENT_LIST_DIR}/examples/count_allocations.c")
+      vit_c99(vit_count_allocations)
+      add_test(NAME example_video_pipeline COMMAND ${CMAKE_COMMAND} "-DPROGRAM=$<TARGET_FILE:example_video_pipeline>"
+               "-DCOUNTER=$<TARGET_FILE:vit_count_allocations>" "-DMODEL=${model}" -P "${CMAKE_CURRENT_LIST_DIR}/examples/warm_pipeline.cmake")
+      set_tests_properties(example_video_pipeline PROPERTIES TIMEOUT 300)
+    endif()
   endif()
 endif()
 

@@ -2,7 +2,6 @@
 #include "tests/fuzz/fuzz_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -49,7 +48,7 @@ Loaded load_from_folder(std::string_view config, std::string_view weights) {
   return attempt([] { return Model::load(folder.path()); });
 }
 
-/// Runs a model that takes no time. Weights that are no numbers are an Error of the pass.
+/// Runs a model that takes no time; the numbers of hostile weights may be anything.
 void run_small(const Model& model) {
   constexpr std::size_t kMaxEdge = 64, kMaxWidth = 256;
   const ModelConfig& config = model.config();
@@ -59,8 +58,6 @@ void run_small(const Model& model) {
   Session session(std::shared_ptr<const Model>(std::shared_ptr<const Model>(), &model), {.threads = 1});
   Outputs outputs;
   session.forward(pixels, Output::tokens, outputs);
-  if (!std::ranges::all_of(outputs[0].tokens().flat(), [](float x) { return std::isfinite(x); }))
-    throw std::logic_error("tokens that are no numbers were returned");
 }
 
 }  // namespace
