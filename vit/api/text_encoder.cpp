@@ -7,6 +7,7 @@
 #include "vit/api/layers_of.h"
 #include "vit/base/check.h"
 #include "vit/base/moved.h"
+#include "vit/base/parallel.h"
 #include "vit/kernels/kernels.h"
 #include "vit/towers/text_transformer.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
@@ -150,6 +151,7 @@ TextEncoder::TextEncoder(std::shared_ptr<const TextTower> tower, TextEncoderOpti
     : tower_(std::move(tower)), state_(std::make_unique<State>()) {
   VIT_CHECK(tower_ != nullptr, kWhere, "no text tower");
   VIT_CHECK(options.threads >= 0, kWhere, "threads is ", options.threads, "; 0 = all cores");
+  resolve_threads(options.threads);  // refuses too many
   state_->options = options;
 }
 TextEncoder::TextEncoder(const std::filesystem::path& path, TextEncoderOptions options,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
@@ -58,6 +59,8 @@ vit_status remember_exception() noexcept {
     return remember(status_of(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
     return remember(VIT_ERROR_IO, kNoMemory);
+  } catch (const std::length_error&) {
+    return remember(VIT_ERROR_ARGUMENT, "[C interface] a size that no memory holds");
   } catch (const std::system_error& error) {
     return remember(VIT_ERROR_IO, error.what());
   } catch (const std::exception& error) {

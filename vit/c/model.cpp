@@ -2,6 +2,7 @@
 #include "vit/c.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -32,6 +33,8 @@ DenseOptions dense_options(const vit_model_options& options) {
                    .taps = numbers_of(options.dense_taps, options.num_dense_taps, "dense_taps")};
   const float* const range = options.dense_depth_range;
   if (range[0] != 0.0f || range[1] != 0.0f) out.depth_range = {range[0], range[1]};
+  VIT_CHECK(options.dense_max_depth >= 0.0f && std::isfinite(options.dense_max_depth), kCall,
+            "dense_max_depth is ", options.dense_max_depth);
   if (options.dense_max_depth != 0.0f) out.max_depth = options.dense_max_depth;
   out.resize_rule = enum_of(options.dense_resize_rule, ResizeRuleChoice::repository, "dense_resize_rule");
   out.expert = options.dense_expert;
@@ -73,6 +76,8 @@ Preprocessor preprocessor_of(const PreprocessConfig& config, const vit_size_opti
 }
 
 std::unique_ptr<vit_preprocessor> make_preprocessor(Preprocessor preprocessor, const vit_size_options& size) {
+  VIT_CHECK(size.threads >= 0, kCall, "threads is ", size.threads);
+  resolve_threads(size.threads);  // refuses too many
   std::string description = preprocessor.describe();
   return std::unique_ptr<vit_preprocessor>(new vit_preprocessor{.preprocessor = std::move(preprocessor),
                                                                 .threads = size.threads,

@@ -53,6 +53,7 @@ bool is_double(int32_t dtype) {
 
 RopeChoices choices_of(const vit_rope_options* given) {
   const vit_rope_options options = options_of(given, "vit_rope_options");
+  VIT_CHECK(options.reserved == 0, kCall, "reserved is ", options.reserved, ", expected 0");
   return {
       .coordinates = {.rule = enum_of(options.coordinates, CoordinateRule::centered, "coordinates"),
                       .offset = options.offset,

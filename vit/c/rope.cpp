@@ -182,6 +182,7 @@ vit_rope_identity* identified(const TensorFile& file, const vit_rope_identify_op
             options.columns, " patches");
   VIT_CHECK(options.rows <= kMaxTableNumbers && options.columns <= kMaxTableNumbers, kCall, "a grid of ",
             options.rows, " x ", options.columns, " patches");
+  VIT_CHECK(options.reserved == 0, kCall, "reserved is ", options.reserved, ", expected 0");
   if (options.rows != 0) known.grid = GridSize{options.rows, options.columns};
   if (options.has_prefix != 0) known.num_prefix = options.num_prefix_tokens;
   const RopeConvention* against = nullptr;

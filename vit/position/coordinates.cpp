@@ -44,7 +44,10 @@ GridSize centered_divisors(GridSize grid, CenteredBy centered_by) {
 std::size_t num_patches(GridSize grid) {
   VIT_CHECK(grid.rows > 0 && grid.columns > 0, "num_patches", "a grid has at least one patch, got ",
             to_string(grid));
-  return checked_mul(grid.rows, grid.columns, "num_patches");
+  constexpr std::size_t kMost = std::size_t{1} << 42;  // whose coordinates no memory holds
+  const std::size_t count = checked_mul(grid.rows, grid.columns, "num_patches");
+  VIT_CHECK(count <= kMost, "num_patches", "a grid of ", to_string(grid), " patches, which no memory holds");
+  return count;
 }
 
 std::string to_string(GridSize grid) {

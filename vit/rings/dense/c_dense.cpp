@@ -34,6 +34,7 @@ SegmentOptions options_of_caller(const vit_segment_options& given, const Model& 
   const auto number = [](double value, double fallback) {
     return value == 0.0 ? fallback : value < 0.0 ? 0.0 : value;
   };
+  VIT_CHECK(given.reserved == 0, kCall, "reserved is ", given.reserved, ", expected 0");
   SegmentOptions out;
   out.task = given.task == VIT_SEGMENT_AUTO
                  ? Segmenter::default_task(model)

@@ -40,6 +40,7 @@ PixelOptions pixel_options_of(const vit_pixel_options& given, const Model& model
 
 FitOptions fit_options_of(const vit_pixel_options& given) {
   FitOptions out{.threads = given.threads};
+  VIT_CHECK(given.strength >= 0 && std::isfinite(given.strength), kCall, "strength is ", given.strength);
   if (given.strength != 0) out.strength = given.strength;
   if (given.neighbors != 0) out.neighbors = given.neighbors;
   return out;
