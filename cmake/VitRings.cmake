@@ -38,7 +38,7 @@ function(vit_keep_rings list)
   endforeach()
   foreach(pair "dense=>show_maps" "dense=>dense_routes" "dense=>dense_tasks" "anomaly=>anomaly_bank" "index=>image_index"
          "fit=>segment_pixels" "fit=>evaluate_pixels" "fit=>pixel_example"
-         "prompts=>segment_prompts" "prompts=>segment_objects" "prompts=>detect_prompts" "prompts=>prompt_results"
+         "prompts=>segment_prompts" "prompts=>segment_objects" "prompts=>detect_prompts" "prompts=>prompt_results" "prompts=>bench_prompts"
          "dense prompts=>loaded_prompts" "dense=>prompt_routes")
     string(REGEX MATCH "^(.*)=>(.*)$" _ "${pair}")
     string(REPLACE " " ";" needed "${CMAKE_MATCH_1}")

@@ -43,6 +43,7 @@ struct PromptOptions {
   double threshold = 0.3;                 // an instance has a score above it
   double mask_threshold = 0.5;            // a pixel of a mask has a probability above it
   PromptRule rule = PromptRule::library;  // whose program is reproduced
+  std::size_t max_instances = 0;          // the best so many; 0 = all
   std::size_t max_mask_bytes = 0;         // of all masks, a byte a pixel; more are an error; 0 = any
 };
 
@@ -111,6 +112,10 @@ class VIT_API PromptModel {
   static std::shared_ptr<const PromptModel> load(const std::filesystem::path& path,
                                                  const ModelOptions& options = {},
                                                  const TextOptions& text_options = {});
+  /// The published model, "sam3", with seeded random weights, for tests and timings. It has no vocabulary:
+  /// each word of a phrase is one token. Throws Error (argument) for another name.
+  static std::shared_ptr<const PromptModel> random(const std::string& architecture,
+                                                   const ModelOptions& options = {});
   /// Whether a checkpoint has parts for prompts, by its configuration and the names of its tensors. Throws
   /// Error for one that cannot be read.
   static bool is_at(const std::filesystem::path& path, const ModelOptions& options = {});
@@ -123,8 +128,9 @@ class VIT_API PromptModel {
   bool takes(PromptUse use) const noexcept;                    // whether it has the parts for these prompts
   /// What a Session is to compute for PromptSegmenter::encode(outputs).
   Request request() const;
-  std::size_t num_queries() const noexcept;  // Q
-  std::size_t mask_size() const noexcept;    // h = w
+  std::size_t num_parameters() const noexcept;  // of all parts; the token table, which stays in its file, too
+  std::size_t num_queries() const noexcept;     // Q
+  std::size_t mask_size() const noexcept;       // h = w
 
  private:
   friend struct internal::PromptParts;
@@ -140,7 +146,7 @@ class VIT_API PromptFeatures {
   PromptFeatures& operator=(const PromptFeatures&) = delete;
 
   ImageSize image() const noexcept;  // its size
-  /// Of memory, at the published size: 112 MB for phrases, 21 MB for objects.
+  /// Of memory, at the published size: 117 MB for phrases, 21 MB for objects.
   std::size_t bytes() const noexcept;
 
  private:

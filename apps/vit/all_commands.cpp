@@ -11,7 +11,7 @@ std::vector<Command> all_commands() {
       embed_command(),      depth_command(),
       segment_command(),    detect_command(),
       pose_command(),       preprocess_command(),
-      info_command(),       bench_command(bench_server),
+      info_command(),       bench_command(bench_server, bench_prompts),
       tokenize_command(),   rope_command(),
       show_command(),       fit_command(),
       index_command(),      search_command(),

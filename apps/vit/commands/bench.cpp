@@ -37,6 +37,7 @@ constexpr const char* kExamples =
     "  vit bench --architecture vit_base_patch16_rope_224\n"
     "  vit bench --model vit_base/ --sizes 224,384,256x512 --batch 1,8 --threads 1,2\n"
     "  vit bench --architecture vit_tiny_patch16_224 --sizes 1024,2048 --dtype float32,bfloat16,int8\n"
+    "  vit bench --architecture sam3 --phrase 'yellow bus' --dtype float32,bfloat16,int8\n"
     "  vit bench --json > before.json\n"
     "  vit bench --serve --model vit_base/ --seconds 60\n"
     "  vit bench --report > machine.json";
@@ -54,6 +55,7 @@ struct BenchOptions {
   bool report = false;
   bool serves = false;
   ServerBench server{};
+  std::string phrase;
 };
 
 /// Height and width of the input. Throws UsageError for native.
@@ -210,6 +212,21 @@ int bench_of_server(const BenchOptions& options, BenchServer of_server) {
   return of_server(common, server);
 }
 
+/// What prompts cost, in each of the precisions.
+int bench_of_prompts(const BenchOptions& options, BenchPrompts of_prompts) {
+  if (options.report || options.serves || !options.sizes.empty() || options.threads.size() > 1)
+    fail_usage(
+        "--phrase measures one image and further phrases: it takes --dtype, one --threads and --seconds");
+  return of_prompts(
+      options.common,
+      {.phrase = options.phrase,
+       .precisions = options.precisions.empty() ? std::vector{Precision::float32} : options.precisions,
+       .threads = options.threads.front(),
+       .seconds = options.seconds,
+       .as_json = options.json,
+       .machine = machine_facts(false)});
+}
+
 int bench(const BenchOptions& options) {
   const std::vector<CommonOptions> all = variants(options);
   std::shared_ptr<const Model> model = bench_model(all.front());
@@ -244,7 +261,7 @@ int bench(const BenchOptions& options) {
 
 }  // namespace
 
-Command bench_command(BenchServer of_server) {
+Command bench_command(BenchServer of_server, BenchPrompts of_prompts) {
   const auto options = std::make_shared<BenchOptions>();
   Command command{
       .name = "bench",
@@ -293,6 +310,12 @@ Command bench_command(BenchServer of_server) {
             .help = "Report for the developers: every kernel and precision on this machine, as JSON (ViT-S "
                     "unless --model is given)",
             .flag = &options->report},
+           {.name = "--phrase",
+            .type_name = "TEXT",
+            .help = "Of a model of prompts (SAM 3): one look at an image, further phrases like this one, a "
+                    "click, memory, "
+                    "and with several --dtype the IoU of masks",
+            .target = text_target(options->phrase)},
            {.name = "--serve",
             .type_name = "",
             .help = "Images an hour and memory of vit serve with this model, by clients on this machine that "
@@ -308,7 +331,8 @@ Command bench_command(BenchServer of_server) {
             .target = list_target(options->server.images,
                                   [](const std::string& value) { return std::filesystem::path(value); }),
             .occurs = Occurs::repeated}},
-      .run = [options, of_server] {
+      .run = [options, of_server, of_prompts] {
+        if (!options->phrase.empty()) return bench_of_prompts(*options, of_prompts);
         return options->serves ? bench_of_server(*options, of_server) : bench(*options);
       }};
   add_common_options(command.options, options->common, BatchOptions::lists);

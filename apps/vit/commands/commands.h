@@ -8,6 +8,7 @@
 
 #include "apps/vit/commands/measure.h"
 #include "apps/vit/ground/command_line.h"
+#include "apps/vit/ground/json_value.h"
 #include "apps/vit/options/options.h"
 
 namespace vit::app {
@@ -21,14 +22,25 @@ struct ServerBench {
 };
 using BenchServer = int (*)(const CommonOptions& common, const ServerBench& options);
 
+/// How a model of prompts is measured: one look at an image, and further phrases.
+struct PromptBench {
+  std::string phrase;
+  std::vector<Precision> precisions{};
+  int threads = 0;
+  double seconds = 1.0;
+  bool as_json = false;
+  JsonValue machine{};
+};
+using BenchPrompts = int (*)(const CommonOptions& common, const PromptBench& options);
+
 Command classify_command();
 /// With what it can measure besides accuracy, in the order of their options.
 Command evaluate_command(std::vector<std::shared_ptr<Measure>> measures);
 Command embed_command();
 Command preprocess_command();
 Command info_command();
-/// `of_server` measures what a server of the model holds.
-Command bench_command(BenchServer of_server);
+/// `of_server` measures what a server of the model holds, `of_prompts` a model of prompts.
+Command bench_command(BenchServer of_server, BenchPrompts of_prompts);
 Command tokenize_command();
 Command rope_command();
 

@@ -15,6 +15,8 @@ Command depth_command();
 Command segment_command();
 Command detect_command();
 Command pose_command();
+/// --phrase of bench: a look at an image, and each further phrase.
+int bench_prompts(const CommonOptions& common, const PromptBench& options);
 /// --task depth|segment of evaluate: maps compared with those of a data set.
 std::shared_ptr<Measure> map_measure();
 

@@ -25,6 +25,9 @@ void PromptDetector::encode(TensorView<const float> tokens, ImageMaps& maps, Pro
             config_.grid * config_.grid, ", ", config_.backbone_dim, ")");
   with_team(memory.threads, [&] {
     parts_.neck.forward(tokens, config_.grid, {maps.finest, maps.finer, maps.tokens}, memory);
+    if (maps.attended.empty()) maps.attended = Tensor<float>(maps.tokens.shape());
+    std::ranges::copy(maps.tokens.flat(), maps.attended.data());
+    parts_.fusion.front().attend_to_itself(maps.attended, code_, memory);
   });
 }
 
@@ -47,9 +50,10 @@ void PromptDetector::find(const ImageMaps& maps, const PromptInput& input, Found
     for (std::size_t i = 0; i < num_shown; ++i) std::copy_n(geometry.row(i), dim, prompt.row(num_words + i));
 
     const TensorView<float> encoded = memory.encoded.rows(maps.tokens.dim(0), dim);
-    std::ranges::copy(maps.tokens.flat(), encoded.data());
+    std::ranges::copy(maps.attended.flat(), encoded.data());
     for (std::size_t i = 0; i < parts_.fusion.size(); ++i) {
-      parts_.fusion[i].forward(encoded, code_, prompt, prompt, memory);
+      if (i != 0) parts_.fusion[i].attend_to_itself(encoded, code_, memory);
+      parts_.fusion[i].attend_to_others(encoded, prompt, prompt, memory);
       memory.keep("encoder", i, encoded);
     }
     parts_.decoder.forward(encoded, code_, prompt, config_.grid, found.decoded, memory);

@@ -12,12 +12,15 @@ namespace vit::internal {
 
 /// What is kept of an image. Rows are pixels in raster order.
 struct ImageMaps {
-  Tensor<float> finest;  // (16 G G, D)
-  Tensor<float> finer;   // (4 G G, D)
-  Tensor<float> tokens;  // (G G, D)
+  Tensor<float> finest;    // (16 G G, D)
+  Tensor<float> finer;     // (4 G G, D)
+  Tensor<float> tokens;    // (G G, D)
+  Tensor<float> attended;  // (G G, D): tokens that attended to each other once, which no prompt changes
 
   std::size_t bytes() const {
-    return (finest.num_elements() + finer.num_elements() + tokens.num_elements()) * sizeof(float);
+    const std::size_t floats = finest.num_elements() + finer.num_elements() + tokens.num_elements() +
+                               (attended.empty() ? 0 : attended.num_elements());
+    return floats * sizeof(float);
   }
 };
 

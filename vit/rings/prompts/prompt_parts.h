@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "vit/config/load_report.h"
 #include "vit/prompts.h"
@@ -16,10 +17,12 @@ struct PromptParts {
   std::shared_ptr<const Model> image;
   PromptConfig config;
   std::optional<TextTransformer> text;  // with the detector
-  std::optional<Tokenizer> tokenizer;   // with the detector
+  std::optional<Tokenizer> tokenizer;   // with the detector, unless it is random
   std::optional<PromptDetector> detector;
   std::optional<ClickDecoder> clicks;
   LoadReport report;
+  std::size_t num_text_parameters = 0;
+  Tensor<float> word_rows{};  // the token table of random weights
   const kernels::KernelTable* kernels;
 
   static const PromptParts& of(const PromptModel& model) noexcept { return *model.parts_; }
@@ -33,6 +36,9 @@ struct KeptMaps {
   ImageMaps maps;    // empty if it was not encoded for phrases
   ClickMaps clicks;  // empty if it was not encoded for objects
 };
+
+/// A token for each word, between a first and a last one, for weights without a vocabulary.
+TokenRow tokens_of_words(std::string_view phrase, const TextConfig& config);
 
 /// masks (n, H, W) of values (n, h, w) by linear interpolation: 1 above the threshold.
 Tensor<std::uint8_t> masks_above(TensorView<const float> values, ImageSize image, float threshold,

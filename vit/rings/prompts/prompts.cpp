@@ -78,13 +78,14 @@ PromptModel::~PromptModel() = default;
 
 namespace {
 
-/// The text tower of a detector.
-TextTransformer load_text(const CheckpointFolder& folder, std::size_t dim,
-                          const kernels::KernelTable& table) {
+/// The text tower of a detector; adds the number of its parameters.
+TextTransformer load_text(const CheckpointFolder& folder, std::size_t dim, const kernels::KernelTable& table,
+                          std::size_t& num_parameters) {
   const internal::LoadedTower text = folder.load<TextConfig>();
   VIT_CHECK(text.config.pooling == TextPooling::none && text.config.projection_dim == dim,
             (Where{"load_checkpoint", ErrorKind::mismatch}), folder.path().string(), ": texts of ",
             text.config.embedding_dim(), " numbers for a detector of ", dim);
+  num_parameters += text.report.num_parameters;
   return {text.config, text.weights, table, folder.options().precision};
 }
 
@@ -103,7 +104,7 @@ std::shared_ptr<const PromptModel> PromptModel::load(const std::filesystem::path
   parts->config = config;
   parts->kernels = &table;
   if (config.has_detector) {
-    parts->text.emplace(load_text(folder, config.dim, table));
+    parts->text.emplace(load_text(folder, config.dim, table, parts->num_text_parameters));
     parts->tokenizer = Tokenizer::load_for_model(
         folder.path(), text_options.tokenizer,
         {.library = text_options.library, .vocabulary_size = parts->text->config().vocabulary_size});
@@ -127,6 +128,9 @@ const LoadReport& PromptModel::report() const noexcept {
 }
 bool PromptModel::takes(PromptUse use) const noexcept {
   return (use == PromptUse::objects || parts_->detector) && (use == PromptUse::phrases || parts_->clicks);
+}
+std::size_t PromptModel::num_parameters() const noexcept {
+  return parts_->image->report().num_parameters + parts_->report.num_parameters + parts_->num_text_parameters;
 }
 Request PromptModel::request() const {
   return Request{OutputKey{Output::block, parts_->image->config().encoder.depth - 1}};
@@ -159,6 +163,7 @@ struct PromptSegmenter::State {
   std::vector<ExampleBox> boxes;
   ClickOutput clicked;
 
+  Session new_session() const { return Session(model->image(), {.threads = options.threads, .batch = 1}); }
   const PromptParts& parts() const { return PromptParts::of(*model); }
   void require(PromptUse use) const {
     VIT_CHECK(model->takes(use), kPromptsWhere.with(ErrorKind::unsupported), parts().report.path.string(),
@@ -170,7 +175,8 @@ struct PromptSegmenter::State {
   TensorView<const float> text_vectors(const std::string& phrase) {
     if (const auto known = vectors.find(phrase); known != vectors.end()) return known->second;
     const TextTransformer& tower = *parts().text;
-    const TokenRow row = parts().tokenizer->encode(phrase, tower.config().context_length);
+    const TokenRow row = parts().tokenizer ? parts().tokenizer->encode(phrase, tower.config().context_length)
+                                           : tokens_of_words(phrase, tower.config());
     VIT_CHECK(!row.cut, kPromptsWhere, "the phrase \"", phrase.substr(0, 80), phrase.size() > 80 ? "..." : "",
               "\" has more than the ", tower.config().context_length,
               " tokens of the model's context; a prompt is a short noun phrase");
@@ -206,6 +212,8 @@ struct PromptSegmenter::State {
     }
     std::ranges::stable_sort(out.queries, std::ranges::greater(),
                              [&](std::size_t query) { return score_of(query); });
+    if (how.max_instances != 0 && out.queries.size() > how.max_instances)
+      out.queries.resize(how.max_instances);
     const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
     for (const std::size_t query : out.queries) {
       const float* const box = found.decoded.boxes.view().row(query);
@@ -249,7 +257,10 @@ std::shared_ptr<const PromptFeatures> PromptSegmenter::encode(const ImageSource&
   State& s = state();
   s.require(use);
   s.session.run(image, s.model->request(), s.outputs);
-  return encode(s.outputs[0], use);
+  s.session = s.new_session();  // what the tower worked in is not kept while prompts are answered
+  auto features = encode(s.outputs[0], use);
+  s.outputs = {};
+  return features;
 }
 
 std::shared_ptr<const PromptFeatures> PromptSegmenter::encode(const ImageOutputs& outputs, PromptUse use) {

@@ -106,6 +106,12 @@ PreNormLayer::PreNormLayer(RowsAttention self, RowsAttention cross, RowsMlp mlp,
 
 void PreNormLayer::forward(TensorView<float> x, TensorView<const float> code, TensorView<const float> keys,
                            TensorView<const float> values, PromptMemory& memory) const {
+  attend_to_itself(x, code, memory);
+  attend_to_others(x, keys, values, memory);
+}
+
+void PreNormLayer::attend_to_itself(TensorView<float> x, TensorView<const float> code,
+                                    PromptMemory& memory) const {
   const TensorView<float> normed = memory.normed.rows(x.num_rows(), x.num_columns());
   norm1_.forward(x, normed, memory.threads);
   if (code.empty()) {
@@ -115,6 +121,11 @@ void PreNormLayer::forward(TensorView<float> x, TensorView<const float> code, Te
     add_rows(normed, code, coded, memory.threads);
     self_.forward({coded, coded, normed}, x, memory);
   }
+}
+
+void PreNormLayer::attend_to_others(TensorView<float> x, TensorView<const float> keys,
+                                    TensorView<const float> values, PromptMemory& memory) const {
+  const TensorView<float> normed = memory.normed.rows(x.num_rows(), x.num_columns());
   norm2_.forward(x, normed, memory.threads);
   cross_.forward({normed, keys, values}, x, memory);
   norm3_.forward(x, normed, memory.threads);

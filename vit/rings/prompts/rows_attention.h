@@ -72,6 +72,10 @@ class PreNormLayer {
   /// x (N, D) in place. code (N, D), added to queries and keys of the first attention, may be empty.
   void forward(TensorView<float> x, TensorView<const float> code, TensorView<const float> keys,
                TensorView<const float> values, PromptMemory& memory) const;
+  /// The first part of forward(), which does not depend on keys and values, and the rest.
+  void attend_to_itself(TensorView<float> x, TensorView<const float> code, PromptMemory& memory) const;
+  void attend_to_others(TensorView<float> x, TensorView<const float> keys, TensorView<const float> values,
+                        PromptMemory& memory) const;
 
  private:
   RowsAttention self_, cross_;

@@ -82,22 +82,25 @@ double nearly_normal(std::uint64_t bits) {
 void fill_randomly(LoadedTower<ModelConfig>& checkpoint, unsigned seed) {
   checkpoint.report.stored_dtype = "none (random weights)";
   unsigned next_seed = seed;
-  for_each_tensor(
-      checkpoint.config, checkpoint.weights, [&](TensorId id, const Shape& shape, WeightTensor& tensor) {
-        checkpoint.report.num_parameters += shape.num_elements();
-        const bool one = part_name(id.part).ends_with("gamma") || id.part == Part::scale1 ||
-                         id.part == Part::scale2 || id.part == Part::merger_scale;
-        // variance 1 / fan-in keeps activations of order one through any depth
-        const double spread = shape.rank() < 2 ? 0.02 : 1.0 / std::sqrt(static_cast<double>(shape.last()));
-        tensor = WeightTensor(shape, [shape, one, spread, tensor_seed = next_seed++]() -> Tensor<float> {
-          Tensor<float> values(shape);
-          std::mt19937_64 random(tensor_seed);
-          const double mean = one ? 1.0 : 0.0, deviation = one ? 0.02 : spread;
-          for (float& value : values.flat())
-            value = static_cast<float>(mean + deviation * nearly_normal(random()));
-          return values;
-        });
-      });
+  for_each_tensor(checkpoint.config, checkpoint.weights,
+                  [&](TensorId id, const Shape& shape, WeightTensor& tensor) {
+                    checkpoint.report.num_parameters += shape.num_elements();
+                    const bool one = part_name(id.part).ends_with("gamma") || id.part == Part::scale1 ||
+                                     id.part == Part::scale2 || id.part == Part::merger_scale;
+                    tensor = random_tensor(shape, one, shape.last(), next_seed++);
+                  });
+}
+
+WeightTensor random_tensor(const Shape& shape, bool near_one, std::size_t num_inputs, unsigned seed) {
+  // variance 1 / fan-in keeps activations of order one through any depth
+  const double spread = shape.rank() < 2 ? 0.02 : 1.0 / std::sqrt(static_cast<double>(num_inputs));
+  return WeightTensor(shape, [shape, near_one, spread, seed]() -> Tensor<float> {
+    Tensor<float> values(shape);
+    std::mt19937_64 random(seed);
+    const double mean = near_one ? 1.0 : 0.0, deviation = near_one ? 0.02 : spread;
+    for (float& value : values.flat()) value = static_cast<float>(mean + deviation * nearly_normal(random()));
+    return values;
+  });
 }
 
 LoadedTower<ModelConfig> random_checkpoint_of(const ModelConfig& config, const ModelOptions& options,

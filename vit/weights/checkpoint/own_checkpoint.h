@@ -10,6 +10,9 @@ namespace vit::internal {
 
 /// Fills the weights of a valid configuration with numbers that depend only on the seed.
 void fill_randomly(LoadedTower<ModelConfig>& checkpoint, unsigned seed);
+/// A tensor of seeded nearly normal numbers, made when they are loaded: near 1, or of a variance that keeps
+/// sums of `num_inputs` products with them of order one; of vectors small ones.
+WeightTensor random_tensor(const Shape& shape, bool near_one, std::size_t num_inputs, unsigned seed);
 
 /// A configuration with seeded random weights. Throws Error for one that is not valid.
 LoadedTower<ModelConfig> random_checkpoint_of(const ModelConfig& config, const ModelOptions& options,

@@ -20,6 +20,9 @@ Command detect_command() {
 Command pose_command() {
   return absent_command("pose", "Keypoints in boxes of images", kDenseRequirement);
 }
+int bench_prompts(const CommonOptions& /*common*/, const PromptBench& /*options*/) {
+  fail_absent("bench --phrase", kDenseRequirement);
+}
 std::shared_ptr<Measure> map_measure() {
   return absent_measure("--task", kDenseRequirement);
 }

@@ -177,3 +177,28 @@ TEST_CASE("prompts: damaged files of prompts") {
   CHECK(contains(objects("{\"file\": \"a\", \"objects\": [{\"points\": [[1]]}]}"), "[x, y]"));
   CHECK(objects("{\"file\": \"a\", \"objects\": [{\"points\": [[1, 2]], \"multimask\": false}]}").empty());
 }
+
+TEST_CASE("prompts: bench --phrase measures a look, further phrases and clicks in each type") {
+  const RunResult run = run_vit({"bench", "--model", model(), "--phrase", "a cat", "--dtype",
+                                 "float32,bfloat16", "--threads", "1", "--seconds", "0", "--json"});
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  const Json results = parse_json(run.out, "bench").at("results");
+  REQUIRE(results.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Json one = results[i];
+    for (const char* const name :
+         {"ms_per_image", "ms_per_phrase", "ms_per_click", "weights_bytes", "features_bytes"})
+      CHECK(one.at(name).as_double() > 0);
+    CHECK(one.at("percent_of_first").as_double() < 100);
+    CHECK(one.at("instances").as_size() > 0);
+  }
+  CHECK(!results[0].find("iou_with_first"));
+  const double iou = results[1].at("iou_with_first").at("mean").as_double();
+  CHECK((iou > 0.8 && iou <= 1.0));
+  CHECK(results[0].at("weights_bytes").as_double() == 2 * results[1].at("weights_bytes").as_double());
+  CHECK(run_vit({"bench", "--model", model(), "--phrase", "a cat", "--sizes", "84"}).exit_code == 2);
+  const RunResult other = run_vit({"bench", "--model", data_path("model").string(), "--phrase", "a cat"});
+  CHECK(other.exit_code == 1);
+  CHECK(contains(other.err, "prompts"));
+}

@@ -46,7 +46,9 @@ class PromptsOfModel : public LoadedPrompts {
   const std::shared_ptr<const Model>& image() const override { return segmenter_.model().image(); }
   Request request() const override { return segmenter_.model().request(); }
   bool takes(PromptUse use) const override { return segmenter_.model().takes(use); }
-  std::size_t num_parameters() const override { return segmenter_.model().report().num_parameters; }
+  std::size_t num_parameters() const override {
+    return segmenter_.model().num_parameters() - image()->report().num_parameters;
+  }
 
   std::shared_ptr<const KeptImage> encode(const ImageOutputs& outputs) override {
     const Request asked = request();
