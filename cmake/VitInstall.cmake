@@ -11,7 +11,7 @@ install(TARGETS vit EXPORT vit-targets
 # The public headers. They include each other and nothing else of the project, which the consumers in tests/install and
 # the test install.headers hold.
 set(vit_headers
-    vit.h anomaly.h attention.h boxes.h c.h c_prompts.h checkpoint.h classifier.h classifier_head.h config.h dense.h dense_config.h encoder.h fit.h head.h layer_norm.h linear.h machine.h model.h outputs.h patchify.h
+    vit.h anomaly.h attention.h boxes.h c.h c_positions.h c_prompts.h checkpoint.h classifier.h classifier_head.h config.h dense.h dense_config.h encoder.h fit.h head.h layer_norm.h linear.h machine.h model.h outputs.h patchify.h
     pixels.h pose.h prompts.h safetensors.h session.h text_config.h text_encoder.h version.h zero_shot.h
     opencv.h eigen.h
     analysis/detection.h analysis/features.h

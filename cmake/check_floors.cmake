@@ -101,7 +101,7 @@ if(PRINT)
 endif()
 
 # The room of a path below a tree: the longest that it starts with. A public header at the top of vit/ belongs to the room that has its
-# source, or a folder of its name; one without a source of its name (vit.h, the adapters) to api, c.h to c.
+# source, or a folder of its name; one without a source of its name (vit.h, the adapters) to api, c.h and c_*.h to c.
 function(room_of path out)
   set(found "")
   set(longest 0)
@@ -118,7 +118,7 @@ function(room_of path out)
   elseif(found STREQUAL "" AND tree STREQUAL "vit")
     string(REGEX REPLACE "[.]h$" "" name "${path}")
     set(found api)
-    if(name STREQUAL "c")
+    if(name MATCHES "^c(_|$)")
       set(found c)
     endif()
     foreach(candidate ${all_rooms})

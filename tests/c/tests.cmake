@@ -17,6 +17,7 @@ foreach(compiler gcc clang)
     set(c_flags -I "${PROJECT_SOURCE_DIR}" -fsyntax-only -Wall -Wextra -pedantic -Werror)
     add_test(NAME c.${compiler}.c99 COMMAND "${VIT_C_${compiler}}" -std=c99 ${c_flags} ${c_tests})
     add_test(NAME c.${compiler}.cpp COMMAND "${VIT_C_${compiler}}" -x c++ -std=c++11 ${c_flags} "${PROJECT_SOURCE_DIR}/vit/c_prompts.h")
+    add_test(NAME c.${compiler}.positions COMMAND "${VIT_C_${compiler}}" -x c++ -std=c++11 ${c_flags} "${PROJECT_SOURCE_DIR}/vit/c_positions.h")
   endif()
 endforeach()
 

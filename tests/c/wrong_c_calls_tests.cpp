@@ -58,6 +58,7 @@ VIT_MEMBERS(vit_rope_identify_options, &S::struct_size, &S::rows, &S::columns, &
             &S::num_prefix_tokens, &S::against);
 VIT_MEMBERS(vit_attention_options, &S::struct_size, &S::num_heads, &S::num_key_heads, &S::num_prefix_tokens,
             &S::scale, &S::causal, &S::threads);
+VIT_MEMBERS(vit_relative_options, &S::struct_size, &S::scale, &S::threads, &S::reserved);
 VIT_MEMBERS(vit_prompt, &S::struct_size, &S::text, &S::boxes, &S::box_labels, &S::num_boxes, &S::threshold,
             &S::mask_threshold, &S::rule, &S::gives);
 VIT_MEMBERS(vit_object_prompt, &S::struct_size, &S::points, &S::point_labels, &S::num_points, &S::box,
@@ -107,7 +108,9 @@ constexpr vit_status kWrong = VIT_ERROR_ARGUMENT, kFine = VIT_OK;
 CWalk::Others other_statuses() {
   return {
       // may be NULL, as the header states
-      {".*\\.(sizes|num_cut|held_out|threshold|confidence|message|counts|num_bytes) null", kFine},
+      {".*\\.(sizes|num_cut|held_out|threshold|confidence|message|counts|num_bytes|logit_factor|scaling|"
+       "probabilities) null",
+       kFine},
       {"vit_prompt_image_size\\.(width|height) null|vit_attention\\.table null", kFine},
       {"vit_tokenizer_load_for_model\\.path (null|empty)", kFine},
       // required, or counted, in options
@@ -124,7 +127,9 @@ CWalk::Others other_statuses() {
        "(negative|huge)",
        kFine},
       // zero, negative or without bound, as the header states
-      {".*\\.(num_templates|num_texts|top|context_length|layer|num_prefix_tokens) zero", kFine},
+      {".*\\.(num_templates|num_texts|top|context_length|layer|num_prefix_tokens|num_prefix_rows|max_"
+       "distance) zero",
+       kFine},
       {"vit_detector_run\\.threshold (infinite|negative|zero)", kFine},
       {".*\\.(mask_threshold|threshold|overlap) negative", kFine},
       {".*\\.offset negative", kFine},
@@ -451,6 +456,17 @@ void walk_positions(CWalk& walk, const TemporaryFolder& folder) {
   WALK(vit_attention, "", x.data(), x.data(), x.data(), heads, table, &attention, out.data());
   vit_rope_table_free(table);
   WALK(vit_sinusoidal, "", VIT_SINUSOIDAL_GRID, 2, 3, 4, 10000.0, VIT_FLOAT32, out.data());
+
+  double factor = 0;
+  vit_rope_table* scaled = nullptr;
+  WALK(vit_rope_axial_scaled, "", 2, 3, 4, 4, "ntk", frequencies, 4, &options, &factor, &scaled);
+  WALK(vit_resample_table, "", x.data(), 1, 2, 2, 2, 3, 3, VIT_RESAMPLE_BICUBIC, out.data());
+  const std::size_t relative[] = {1, 1, 4, 4};
+  vit_relative_options relative_options = defaults<vit_relative_options>();
+  std::array<double, 96> attended{}, probabilities{};
+  WALK(vit_relative_attention, "", wide.data(), wide.data(), wide.data(), relative, wide.data(), wide.data(),
+       1, &relative_options, attended.data(), probabilities.data());
+  WALK(vit_nezha_rows, "", 1, 4, wide.data());
 
   const char* json = nullptr;
   WALK(vit_rope_conventions, "", &json);

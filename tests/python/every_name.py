@@ -47,6 +47,18 @@ def steps(model: vitcpp.Model, picture: Path) -> None:
     assert attended.shape == same.shape and features.ndim == probabilities.ndim == 3 and row.ndim == 1
 
 
+def positions() -> None:
+    resampled: Floats = position.resample_table(np.zeros((4, 2)), (2, 2), (3, 3))
+    rows: Doubles = position.nezha_rows(1, 4)
+    index: npt.NDArray[np.int64] = position.relative_index(2, 1)
+    q = np.zeros((1, 1, 2, 4))
+    out, probabilities = position.relative_attention(q, q, q, rows, rows)
+    scaled = position.RopeTable.axial((2, 2), position.frequencies(4), trained=(1, 1), scaling="ntk")
+    factor: float = scaled.logit_factor
+    both: tuple[Doubles, Doubles] = (out, probabilities)
+    assert resampled.shape == (9, 2) and index.shape == (2, 2) and factor == 1.0 and len(both) == 2
+
+
 def classes(model: vitcpp.Model, picture: Path) -> None:
     best: list[vitcpp.Score] = model.classify(picture, top=1)
     label: str = best[0]["label"]
@@ -184,4 +196,5 @@ def main(data: Path, folder: Path) -> None:
     classes_of_pixels(model, folder)
     prompts(data / "golden")
     rotations()
+    positions()
     errors(folder)

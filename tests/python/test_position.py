@@ -9,7 +9,18 @@ import pytest
 
 import vitcpp
 from vitcpp import RopeTable
-from vitcpp.position import RopeForm, conventions, frequencies, grid_coordinates, identify, sinusoidal
+from vitcpp.position import (
+    RopeForm,
+    conventions,
+    frequencies,
+    grid_coordinates,
+    identify,
+    nezha_rows,
+    relative_attention,
+    relative_index,
+    resample_table,
+    sinusoidal,
+)
 
 RNG = np.random.default_rng(3)
 
@@ -148,3 +159,79 @@ def test_identify_says_what_differs() -> None:
         identify({"angles": np.float64(1.0)})
     with pytest.raises(vitcpp.MismatchError):
         identify({"cos": np.ones((4, 8)), "sin": np.ones((4, 8))})
+
+
+def test_tables_of_other_grids_are_scaled_and_resampled() -> None:
+    f = frequencies(4)
+    plain = RopeTable.axial((4, 6), f, dtype=np.float64)
+    same = RopeTable.axial((4, 6), f, dtype=np.float64, trained=(4, 6), scaling="yarn")
+    assert np.array_equal(same.cos, plain.cos) and same.logit_factor == 1.0
+    linear = RopeTable.axial((4, 6), f, dtype=np.float64, trained=(2, 2), scaling="linear")
+    t_x, t_y = grid_coordinates((4, 6))
+    angles = np.concatenate([np.outer(t_x / 3, f), np.outer(t_y / 2, f)], 1)
+    assert np.allclose(linear.cos, np.cos(angles), atol=1e-14)
+    assert RopeTable.axial((4, 6), f, trained=(2, 2), scaling="yarn").logit_factor > 1.0
+    counted = RopeTable.axial((4, 6), f, dtype=np.float64, trained=(2, 2))  # none: the rule of "index"
+    assert np.array_equal(counted.sin, plain.sin)
+
+    table = RNG.standard_normal((1 + 4, 3)).astype(np.float32)
+    assert np.array_equal(resample_table(table, (2, 2), (2, 2), 1), table)
+    larger = resample_table(table, (2, 2), (2, 6), 1, "tiled")
+    assert np.array_equal(larger[1:].reshape(2, 6, 3), np.tile(table[1:].reshape(2, 2, 3), (1, 3, 1)))
+    assert np.array_equal(larger[0], table[0])
+    aligned = resample_table(table, (2, 2), (3, 2), 1, "bilinear_aligned")
+    assert np.allclose(aligned[3], (table[1] + table[3]) / 2)
+
+
+def test_relative_attention_is_its_formula() -> None:
+    q, k, v = RNG.standard_normal((3, 2, 3, 5, 4))
+    keys, values = RNG.standard_normal((2, 5, 4))
+    out, probabilities = relative_attention(q, k, v, keys, values)
+    index = relative_index(5, 2)
+    assert index[0].tolist() == [2, 3, 4, 4, 4] and index[4, 0] == 0
+    scores = (np.einsum("bhid,bhjd->bhij", q, k) + np.einsum("bhid,ijd->bhij", q, keys[index])) / 2.0
+    expected = np.exp(scores - scores.max(-1, keepdims=True))
+    expected /= expected.sum(-1, keepdims=True)
+    assert np.allclose(probabilities, expected, atol=1e-14)
+    weighed = np.einsum("bhij,bhjd->bhid", expected, v) + np.einsum("bhij,ijd->bhid", expected, values[index])
+    assert np.allclose(out, weighed, atol=1e-14)
+    rows = nezha_rows(2, 4)
+    assert np.allclose(rows[:, 0], np.sin(np.arange(5))) and np.allclose(rows[:, 3], np.cos(np.arange(5) / 100))
+
+
+def test_rotation_in_place() -> None:
+    form = RopeForm("dinov3", (2, 3), 16)
+    x = RNG.standard_normal((1, 6, 2, 16))
+    expected = form.rotate(x)
+    assert form.rotate(x, out=x) is x and np.array_equal(x, expected)
+    table = RopeTable.axial((2, 3), frequencies(4))
+    y = x.astype(np.float32)
+    rotated = table.rotate(y)
+    assert table.rotate(y, out=y) is y and np.array_equal(y, rotated)
+
+
+def test_more_errors() -> None:
+    ones, table = np.ones((1, 1, 2, 4)), RopeTable.axial((2, 2), [1.0])
+    for call in (
+        lambda: RopeTable.axial((2, 2), [1.0], scaling="ntk"),
+        lambda: RopeTable.axial((2, 2), [1.0], trained=(0, 2)),
+        lambda: RopeTable.axial((2, 2), [1.0], trained=(2, 2), scaling="sideways"),
+        lambda: resample_table(np.ones((5, 3)), (2, 2), (3, 3)),
+        lambda: resample_table(np.ones(4), (2, 2), (3, 3)),
+        lambda: resample_table(np.ones((4, 3)), (2, 2), (0, 3)),
+        lambda: resample_table(np.ones((4, 3)), (2, 2), (3, 3), resampling="cubic"),  # type: ignore[arg-type]
+        lambda: resample_table(np.ones((4, 3)), (2, 2), (3, 3), -1),
+        lambda: relative_attention(ones, ones, ones, np.ones((2, 4)), np.ones((2, 4))),
+        lambda: relative_attention(ones, ones, ones[0], np.ones((3, 4)), np.ones((3, 4))),
+        lambda: relative_attention(ones, ones, ones, np.ones((3, 4)), np.ones((3, 4)), scale=np.nan),
+        lambda: relative_attention(ones, ones, ones, np.ones((3, 4)), np.ones((3, 4)), threads=-1),
+        lambda: relative_index(0, 2),
+        lambda: relative_index(2, -1),
+        lambda: nezha_rows(-1, 4),
+        lambda: nezha_rows(1, 3),
+        lambda: table.rotate(np.zeros((1, 4, 4)), out=np.zeros((1, 4, 4))),
+        lambda: table.rotate(np.zeros((1, 4, 4)), out=np.zeros((1, 5, 4), np.float32)),
+        lambda: table.rotate(np.zeros((1, 4, 4)), out=[]),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(vitcpp.ArgumentError):
+            call()

@@ -35,7 +35,7 @@ if(python_ready)
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/apps/python")
     add_test(NAME python.types_of_rope2d COMMAND "${Python3_EXECUTABLE}" -m mypy --cache-dir=/dev/null
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/apps/python/rope2d")
-    add_test(NAME python.types_of_users COMMAND "${Python3_EXECUTABLE}" -m mypy --strict --cache-dir=/dev/null every_name.py
+    add_test(NAME python.types_of_users COMMAND "${Python3_EXECUTABLE}" -m mypy --strict --cache-dir=/dev/null every_name.py wrong_types.py
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/tests/python")
     set_tests_properties(python.types_of_users PROPERTIES ENVIRONMENT "MYPYPATH=${PROJECT_SOURCE_DIR}/apps/python")
   endif()

@@ -20,16 +20,18 @@
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "vit/c.h"
+#include "vit/c_positions.h"
 #include "vit/c_prompts.h"
 
 namespace vit::test {
 
-/// The functions of vit/c.h and vit/c_prompts.h with the names of their parameters, and the members of its
+/// The functions of vit/c.h and its companions with the names of their parameters, and the members of its
 /// structs.
 class CHeader {
  public:
   CHeader() {
-    std::string text = read_text(data_path("../vit/c.h")) + read_text(data_path("../vit/c_prompts.h"));
+    std::string text = read_text(data_path("../vit/c.h")) + read_text(data_path("../vit/c_prompts.h")) +
+                       read_text(data_path("../vit/c_positions.h"));
     for (std::size_t at = text.find("/*"); at != text.npos; at = text.find("/*", at))
       text.erase(at, text.find("*/", at) + 2 - at);
     text = std::regex_replace(text, std::regex("#[^\n]*"), "");

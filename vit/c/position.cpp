@@ -2,15 +2,20 @@
 #include "vit/c.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <variant>
 #include <vector>
 
 #include "vit/attention.h"
 #include "vit/base/check.h"
+#include "vit/base/checked.h"
+#include "vit/base/parallel.h"
 #include "vit/c/guard.h"
+#include "vit/c_positions.h"
 #include "vit/patchify.h"
 #include "vit/position/rope.h"
+#include "vit/position/rope_scaling.h"
 #include "vit/position/tables.h"
 
 using namespace vit;
@@ -106,6 +111,19 @@ template <typename T>
 void write_sinusoidal(int32_t layout, GridSize grid, size_t dim, double base, void* out) {
   const Tensor<T> rows = sinusoidal<T>(layout, grid, dim, base);
   std::ranges::copy(rows.flat(), &object_at(static_cast<T*>(out), "out"));
+}
+
+/// Numbers of the caller as rows of a table.
+template <typename T>
+TensorView<T> rows_of(T* numbers, size_t rows, size_t dim, const char* name) {
+  const Shape shape{rows, dim};
+  VIT_CHECK(shape.num_elements() != 0, kCall, name, " has the shape ", shape.to_string());
+  return {span_of(numbers, shape.num_elements(), name).data(), shape};
+}
+
+/// Of a table with a row for each distance.
+size_t num_distances(size_t max_distance) {
+  return checked_mul(2, max_distance, kCall) + 1;
 }
 
 }  // namespace
@@ -245,5 +263,75 @@ vit_status vit_sinusoidal(int32_t layout, size_t rows, size_t columns, size_t di
     } else {
       write_sinusoidal<float>(layout, {rows, columns}, dim, base, out);
     }
+  });
+}
+
+vit_status vit_rope_axial_scaled(size_t rows, size_t columns, size_t trained_rows, size_t trained_columns,
+                                 const char* scaling, const double* frequencies, size_t count,
+                                 const vit_rope_options* options, double* logit_factor,
+                                 vit_rope_table** table) {
+  return guarded([&] {
+    vit_rope_table*& out = object_at(table, "table");
+    const RopeChoices choices = choices_of(options);
+    const GridSize grid{rows, columns}, trained{trained_rows, trained_columns};
+    num_patches(grid);
+    const RopeFrequencies known = frequencies_of(frequencies, count);
+    const RopeScaling rule = scaling == nullptr
+                                 ? RopeScaling{.rule = default_scaling_rule(choices.coordinates.rule)}
+                                 : parse_rope_scaling(scaling);
+    const GridScale scale = grid_scale(grid, trained, choices.coordinates, rule);
+    const double factor = position::logit_factor(rule, scale, grid, trained);
+    const Tensor<double> angles = axial_angles(extrapolated_coords(grid, trained, choices.coordinates),
+                                               scale_frequencies(known, rule, scale.x),
+                                               scale_frequencies(known, rule, scale.y), choices.axis_order);
+    out = make_table(angles, choices);
+    if (logit_factor != nullptr) *logit_factor = factor;
+  });
+}
+
+vit_status vit_resample_table(const float* table, size_t num_prefix_rows, size_t from_rows,
+                              size_t from_columns, size_t dim, size_t rows, size_t columns,
+                              int32_t resampling, float* out) {
+  return guarded([&] {
+    const GridSize from{from_rows, from_columns}, to{rows, columns};
+    const auto rows_on = [&](GridSize grid) {
+      return checked_add(num_prefix_rows, num_patches(grid), kCall);
+    };
+    const TensorView<float> wanted = rows_of(out, rows_on(to), dim, "out");
+    const Tensor<float> resampled =
+        resample_table(rows_of(table, rows_on(from), dim, "table"), num_prefix_rows, from, to,
+                       enum_of(resampling, TableResampling::bucketed, "resampling"));
+    std::ranges::copy(resampled.flat(), wanted.data());
+  });
+}
+
+vit_status vit_relative_attention(const double* q, const double* k, const double* v, const size_t* shape,
+                                  const double* keys, const double* values, size_t max_distance,
+                                  const vit_relative_options* options, double* out, double* probabilities) {
+  return guarded([&] {
+    const vit_relative_options known = options_of(options, "vit_relative_options");
+    VIT_CHECK(known.reserved == 0, kCall, "reserved is ", known.reserved, ", expected 0");
+    VIT_CHECK(known.scale >= 0.0 && std::isfinite(known.scale), kCall, "scale is ", known.scale);
+    resolve_threads(known.threads);  // refuses what is out of range
+    const Shape sizes = four_sizes(shape);
+    const size_t distances = num_distances(max_distance);
+    const auto vectors = [&](const double* numbers, const char* name) {
+      return TensorView<const double>(span_of(numbers, sizes.num_elements(), name).data(), sizes);
+    };
+    double& first = object_at(out, "out");
+    const RelativeAttentionResult<double> found =
+        relative_attention<double>(vectors(q, "q"), vectors(k, "k"), vectors(v, "v"),
+                                   {.keys = rows_of(keys, distances, sizes[3], "keys"),
+                                    .values = rows_of(values, distances, sizes[3], "values")},
+                                   {.scale = known.scale, .threads = known.threads});
+    std::ranges::copy(found.out.flat(), &first);
+    if (probabilities != nullptr) std::ranges::copy(found.probabilities.flat(), probabilities);
+  });
+}
+
+vit_status vit_nezha_rows(size_t max_distance, size_t dim, double* out) {
+  return guarded([&] {
+    const TensorView<double> wanted = rows_of(out, num_distances(max_distance), dim, "out");
+    std::ranges::copy(nezha_table<double>(max_distance, dim).flat(), wanted.data());
   });
 }

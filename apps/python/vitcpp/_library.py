@@ -207,6 +207,15 @@ class RopeOptions(Options):
     ]
 
 
+class RelativeOptions(Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("scale", c_double),
+        ("threads", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class RopeFormOptions(Options):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -357,6 +366,12 @@ _CALLS: dict[str, list[Any]] = {
     "vit_rope_mixed": [c_size_t, c_size_t, _DOUBLES, c_size_t, c_size_t, c_size_t, c_size_t, POINTER(RopeOptions),
                        _HANDLE],
     "vit_rope_line": [_DOUBLES, c_size_t, _DOUBLES, c_size_t, POINTER(RopeOptions), _HANDLE],
+    "vit_rope_axial_scaled": [c_size_t, c_size_t, c_size_t, c_size_t, c_char_p, _DOUBLES, c_size_t, POINTER(RopeOptions),
+                              POINTER(c_double), _HANDLE],
+    "vit_resample_table": [c_void_p, c_size_t, c_size_t, c_size_t, c_size_t, c_size_t, c_size_t, c_int32, c_void_p],
+    "vit_relative_attention": [_DOUBLES, _DOUBLES, _DOUBLES, _SIZES, _DOUBLES, _DOUBLES, c_size_t, POINTER(RelativeOptions),
+                               _DOUBLES, _DOUBLES],
+    "vit_nezha_rows": [c_size_t, c_size_t, _DOUBLES],
     "vit_rope_table_get": [c_void_p, POINTER(Array), POINTER(Array)],
     "vit_rope_rotate": [c_void_p, c_void_p, _SIZES, c_uint32, c_size_t],
     "vit_rope_conventions": [POINTER(c_char_p)],

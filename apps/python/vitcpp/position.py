@@ -17,12 +17,23 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
+from ._inputs import integer
 from ._results import as_numpy
 
 Coordinates = Literal["index", "scaled", "centered"]
 CenteredBy = Literal["each_axis", "shorter_side", "longer_side"]
 AxisOrder = Literal["xy", "yx"]
 Pairing = Literal["neighbors", "halves"]
+Resampling = Literal[
+    "bicubic_antialias",
+    "bicubic",
+    "bicubic_plus_tenth",
+    "bilinear",
+    "bilinear_antialias",
+    "bilinear_aligned",
+    "tiled",
+    "bucketed",
+]
 
 _COORDINATES = ("index", "scaled", "centered")
 _CENTERED_BY = ("each_axis", "shorter_side", "longer_side")
@@ -30,6 +41,16 @@ _AXIS_ORDERS = ("xy", "yx")
 _PAIRINGS = ("neighbors", "halves")
 _RULES = ("theta", "exp_pi", "periods", "pixels")
 _LAYOUTS = ("line", "grid", "quarters")
+_RESAMPLINGS = (
+    "bicubic_antialias",
+    "bicubic",
+    "bicubic_plus_tenth",
+    "bilinear",
+    "bilinear_antialias",
+    "bilinear_aligned",
+    "tiled",
+    "bucketed",
+)
 _DTYPES = {"float32": 0, "float64": 1}
 
 Doubles = npt.NDArray[np.float64]
@@ -119,15 +140,34 @@ def grid_coordinates(
     return t_x, t_y
 
 
+def _rotated_in(x: npt.ArrayLike, dtype: np.dtype[Any], out: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    """An array with the numbers of x that may be rotated in place: a copy, or `out`, which may be x."""
+    if out is None:
+        return np.array(x, dtype=dtype, order="C", copy=True)
+    if not isinstance(out, np.ndarray) or out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
+        found = f"{out.dtype}" if isinstance(out, np.ndarray) else f"type {type(out).__name__}"
+        raise ArgumentError(
+            f"[vitcpp.position] out of dtype {found}; expected a writable array of {dtype}, row-major without gaps"
+        )
+    if out is not x:
+        values = np.asarray(x)
+        if values.shape != out.shape:
+            raise ArgumentError(f"[vitcpp.position] out of shape {out.shape} for x of shape {values.shape}")
+        np.copyto(out, values)
+    return out
+
+
 class RopeTable:
     """Rotary factors cos + i sin of a grid or line. Never changes; threads may share it.
 
     Attributes:
         cos, sin: (N, d / 2), or (H, N, d / 2) where heads have tables of their own.
+        logit_factor: What the logits of attention are multiplied by; 1.0 but for `scaling` with yarn.
     """
 
-    def __init__(self, handle: lib.Handle) -> None:
+    def __init__(self, handle: lib.Handle, logit_factor: float = 1.0) -> None:
         self._handle = handle
+        self.logit_factor = logit_factor
         cos, sin = lib.Array(), lib.Array()
         lib.call("vit_rope_table_get", handle.pointer, ctypes.byref(cos), ctypes.byref(sin))
         self.cos: npt.NDArray[Any] = as_numpy(handle, cos)
@@ -147,11 +187,25 @@ class RopeTable:
         order: AxisOrder = "xy",
         pairing: Pairing = "neighbors",
         dtype: npt.DTypeLike = np.float32,
+        trained: tuple[int, int] | None = None,
+        scaling: str | None = None,
     ) -> RopeTable:
-        """Axial encoding (N, 2F) with F `frequencies` for both axes; `order` tells which axis comes first."""
+        """Axial encoding (N, 2F) with F `frequencies` for both axes; `order` tells which axis comes first.
+
+        On another grid than the `trained` one, `scaling` is "none", "linear", "ntk" or "yarn[,key=value...]", as `--rope-scaling`
+        has it; None = what the rule of the coordinates gives.
+        """
         rows, columns = _grid(grid)
         values = _doubles(frequencies)
         options = _options(coordinates, offset, reference, centered_by, order, pairing, dtype)
+        if trained is not None:
+            rule = None if scaling is None else lib.encoded(scaling)
+            factor = ctypes.c_double()
+            arguments = (*_grid(trained), rule, values.ctypes.data, values.size, options, ctypes.byref(factor))
+            handle = lib.Handle("rope_table", "vit_rope_axial_scaled", rows, columns, *arguments)
+            return cls(handle, factor.value)
+        if scaling is not None:
+            raise ArgumentError(f"[vitcpp.position] scaling={scaling!r} without the trained grid")
         return cls(
             lib.Handle("rope_table", "vit_rope_axial", rows, columns, values.ctypes.data, values.size, options)
         )
@@ -223,15 +277,7 @@ class RopeTable:
         The first `num_prefix_tokens` of the L tokens stay as they are, the others must be the patches of the table.
         `out=x` rotates in place, without a copy.
         """
-        if out is None:
-            out = np.array(x, dtype=self.cos.dtype, order="C", copy=True)
-        elif out.dtype != self.cos.dtype or not out.flags.c_contiguous or not out.flags.writeable:
-            raise ArgumentError(
-                f"[vitcpp.position] out of dtype {out.dtype}; expected a writable array of {self.cos.dtype}, row-major "
-                "without gaps"
-            )
-        elif out is not x:
-            np.copyto(out, x)
+        out = _rotated_in(x, self.cos.dtype, out)
         shape = (ctypes.c_size_t * max(1, out.ndim))(*out.shape)
         lib.call(
             "vit_rope_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, max(0, num_prefix_tokens)
@@ -309,10 +355,10 @@ class RopeForm:
         found.flags.writeable = False
         return found
 
-    def rotate(self, x: npt.ArrayLike, num_prefix_tokens: int = 0) -> Doubles:
-        """Rotated queries or keys (B, L, H, d), as a new float64 array. The first `num_prefix_tokens` of the L tokens are not rotated,
-        the others must be the N patches."""
-        out = np.array(x, dtype=np.float64, order="C", copy=True)
+    def rotate(self, x: npt.ArrayLike, num_prefix_tokens: int = 0, *, out: Doubles | None = None) -> Doubles:
+        """Rotated queries or keys (B, L, H, d), as a new float64 array, or in `out`; `out=x` rotates without a copy. The first
+        `num_prefix_tokens` of the L tokens are not rotated, the others must be the N patches."""
+        out = _rotated_in(x, np.dtype(np.float64), out)
         shape = (ctypes.c_size_t * max(1, out.ndim))(*out.shape)
         lib.call(
             "vit_rope_form_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, max(0, num_prefix_tokens)
@@ -390,3 +436,95 @@ def sinusoidal(
     out = np.empty((rows * columns, dim), np.dtype(dtype))
     lib.call("vit_sinusoidal", number, rows, columns, dim, base, _dtype(dtype), out.ctypes.data)
     return out
+
+
+def resample_table(
+    table: npt.ArrayLike,
+    from_grid: tuple[int, int],
+    to_grid: tuple[int, int],
+    num_prefix_rows: int = 0,
+    resampling: Resampling = "bicubic_antialias",
+) -> npt.NDArray[np.float32]:
+    """A learned table (p + N, C) of a grid, as the library that is named resamples it to another grid: float32, the first p rows copied.
+
+    "bicubic_antialias": timm. "bicubic": transformers' ViT, DINOv2, CLIP. "bicubic_plus_tenth": Meta's DINOv2. "bilinear": Perception
+    Encoder. "bilinear_antialias": SigLIP 2 NaFlex. "bilinear_aligned": Qwen3-VL. "tiled": SAM 3. "bucketed": Idefics 2 and 3.
+    """
+    values = np.ascontiguousarray(table, np.float32)
+    (rows, columns), (to_rows, to_columns) = _grid(from_grid), _grid(to_grid)
+    prefix = integer("num_prefix_rows", num_prefix_rows, 0)
+    if values.ndim != 2 or values.shape[0] != prefix + rows * columns:
+        raise ArgumentError(
+            f"[vitcpp.position] table of shape {values.shape}; expected ({prefix} + {rows} {columns}, C) for the grid"
+        )
+    number = _number("resampling", _RESAMPLINGS, resampling)
+    sizes = (prefix, rows, columns, values.shape[1], to_rows, to_columns, number)
+    out = np.empty((prefix + to_rows * to_columns, values.shape[1]), np.float32)
+    lib.call("vit_resample_table", values.ctypes.data, *sizes, out.ctypes.data)
+    return out
+
+
+def relative_index(num_tokens: int, max_distance: int) -> npt.NDArray[np.int64]:
+    """Row of the tables of relative_attention() for every query i and key j, (L, L): clip(j - i, -R, R) + R."""
+    tokens = np.arange(integer("num_tokens", num_tokens, 1), dtype=np.int64)
+    distance = integer("max_distance", max_distance, 0)
+    index: npt.NDArray[np.int64] = np.clip(tokens - tokens[:, None], -distance, distance) + distance
+    return index
+
+
+def nezha_rows(max_distance: int, dim: int) -> Doubles:
+    """NEZHA's fixed rows (2R + 1, dim) of relative distances, for keys and values alike (Wei et al. 2019)."""
+    distance, width = integer("max_distance", max_distance, 0), integer("dim", dim, 1)
+    out = np.empty((2 * distance + 1, width), np.float64)
+    lib.call("vit_nezha_rows", distance, width, out.ctypes.data)
+    return out
+
+
+def relative_attention(
+    q: npt.ArrayLike,
+    k: npt.ArrayLike,
+    v: npt.ArrayLike,
+    keys: npt.ArrayLike,
+    values: npt.ArrayLike,
+    *,
+    scale: float | None = None,
+    threads: int = 0,
+) -> tuple[Doubles, Doubles]:
+    """Attention of Shaw et al. 2018 with vectors of clipped distances, in float64: the output (B, H, L, d) and the probabilities
+    (B, H, L, L).
+
+    score_ij = scale q_i . (k_j + keys[r]), out_i = sum_j p_ij (v_j + values[r]), r = clip(j - i, -R, R) + R.
+
+    Args:
+        q, k, v: (B, H, L, d).
+        keys, values: (2R + 1, d).
+        scale: None = 1 / sqrt(d).
+
+    Raises:
+        ArgumentError: the shapes do not match.
+    """
+    arrays = [_doubles(x) for x in (q, k, v)]
+    tables = [_doubles(x) for x in (keys, values)]
+    shape = arrays[0].shape
+    if len(shape) != 4 or 0 in shape or any(x.shape != shape for x in arrays):
+        shapes = ", ".join(str(x.shape) for x in arrays)
+        raise ArgumentError(f"[vitcpp.position] q, k and v of shapes {shapes}; expected (B, H, L, d) three times")
+    rows = tables[0].shape
+    if len(rows) != 2 or rows[0] % 2 == 0 or rows[1] != shape[3] or tables[1].shape != rows:
+        shapes = ", ".join(str(x.shape) for x in tables)
+        raise ArgumentError(f"[vitcpp.position] keys and values of shapes {shapes}; expected (2R + 1, {shape[3]}) twice")
+    if scale is not None and not scale > 0.0:
+        raise ArgumentError(f"[vitcpp.position] scale={scale!r}; expected a positive number")
+    options = lib.RelativeOptions(scale=scale or 0.0, threads=integer("threads", threads, 0))
+    out, probabilities = np.empty(shape), np.empty((*shape[:3], shape[2]))
+    lib.call(
+        "vit_relative_attention",
+        *(x.ctypes.data for x in arrays),
+        (ctypes.c_size_t * 4)(*shape),
+        *(x.ctypes.data for x in tables),
+        rows[0] // 2,
+        ctypes.byref(options),
+        out.ctypes.data,
+        probabilities.ctypes.data,
+    )
+    return out, probabilities
