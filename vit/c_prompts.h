@@ -102,7 +102,8 @@ typedef struct vit_object_prompt {
   const int32_t* point_labels; /* for each point: 1 = on the object, 0 = outside; NULL: all are on it */
   size_t num_points;           /* pairs of numbers at points */
   const vit_box* box;          /* around the object; NULL: none */
-  const float* mask;           /* (mask_height, mask_width) logits as in VIT_MASK_LOGITS; NULL: none */
+  const float* mask;           /* (mask_height, mask_width) logits as in VIT_MASK_LOGITS, of their size or
+                                  resized to it; NULL: none */
   size_t mask_height;          /* h */
   size_t mask_width;           /* w */
   int32_t single_mask;         /* not 0: one mask, for prompts that are not ambiguous */

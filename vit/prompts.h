@@ -75,7 +75,8 @@ struct ObjectPoint {
 struct ObjectPrompt {
   std::vector<ObjectPoint> points{};  // on the object, or outside of it
   std::optional<Box> box{};           // around the object, in pixels of the image
-  TensorView<const float> mask{};     // logits (h, w) as in ObjectMasks; must live during the call
+  /// Logits as in ObjectMasks, of (h, w) or resized to it as the library does; must live during the call.
+  TensorView<const float> mask{};
 };
 
 /// How masks of an object are chosen.
@@ -197,8 +198,7 @@ class VIT_API PromptSegmenter {
   Tensor<float> pixel_probabilities(const PromptFeatures& image, const Prompt& prompt,
                                     const PromptOptions& options = {});
   /// Masks of one object, of an image that was encoded for objects. Throws Error (argument) for a prompt
-  /// without point, box and mask, for points, boxes and masks that are not finite, and a mask of another
-  /// size.
+  /// without point, box and mask, and for points, boxes and masks that are not finite.
   ObjectMasks segment_object(const PromptFeatures& image, const ObjectPrompt& prompt,
                              const ObjectOptions& options = {});
   /// What the model gives, of all queries.

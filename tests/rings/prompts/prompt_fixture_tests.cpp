@@ -434,8 +434,8 @@ TEST_CASE("prompts: wrong use is an Error that says what is wrong") {
   };
   CHECK(test::contains(object({}), "a point, a box or a mask"));
   CHECK(test::contains(object({.points = {{.x = INFINITY, .y = 1}}}), "not finite"));
-  const Tensor<float> mask(Shape{5, 5});
-  CHECK(test::contains(object({.mask = mask}), "expected (24, 24)"));
+  const Tensor<float> mask(Shape{1, 5, 5});
+  CHECK(test::contains(object({.mask = mask}), "expected (h, w)"));
   CHECK(test::contains(test::message_of([] { PromptSegmenter(nullptr); }), "no model"));
   CHECK(test::contains(test::message_of([] { PromptModel::load(test::data_path("golden/models/hf-vit")); }),
                        "no detector of prompts"));

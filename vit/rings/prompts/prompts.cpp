@@ -10,6 +10,8 @@
 #include "vit/api/layers_of.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
+#include "vit/image/resample.h"
+#include "vit/image/resize_memory.h"
 #include "vit/rings/prompts/prompt_parts.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 
@@ -63,6 +65,21 @@ ClickInput click_input_of(const ObjectPrompt& prompt, ImageSize image, std::size
   const Box& box = *prompt.box;
   out.box = {box.x0 * by_x, box.y0 * by_y, box.x1 * by_x, box.y1 * by_y};
   return out;
+}
+
+/// The mask of a prompt at the size of the model's, by the library's interpolation with antialias.
+TensorView<const float> mask_of_size(TensorView<const float> mask, std::size_t edge, int threads,
+                                     Tensor<float>& own) {
+  if (mask.empty() || (mask.rank() == 2 && mask.dim(0) == edge && mask.dim(1) == edge)) return mask;
+  VIT_CHECK(mask.rank() == 2, kPromptsWhere, "the mask of a prompt is ", mask.shape().to_string(),
+            ", expected (h, w)");
+  own = Tensor<float>(Shape{1, edge, edge});
+  Tensor<float> plane(Shape{1, mask.dim(0), mask.dim(1)});
+  for (std::size_t y = 0; y < mask.dim(0); ++y) std::copy_n(mask.row(y), mask.dim(1), plane.view()[0].row(y));
+  ResizeMemory memory;
+  resize_planes(plane, {edge, edge}, {.top = 0, .left = 0, .height = edge, .width = edge},
+                ResizeFilter::bilinear, threads, memory, own);
+  return {own.data(), Shape{edge, edge}};
 }
 
 void check_options(const PromptOptions& options) {
@@ -321,10 +338,11 @@ ObjectMasks PromptSegmenter::segment_object(const PromptFeatures& image, const O
   const ClickDecoder& decoder = *s.parts().clicks;
   std::vector<ClickPoint> points;
   const ClickInput input = click_input_of(prompt, image.image(), s.parts().config.image_size, points);
+  Tensor<float> own;
   decoder.decode(image.maps_->clicks,
                  {.points = points,
                   .box = input.box,
-                  .mask = prompt.mask,
+                  .mask = mask_of_size(prompt.mask, model().mask_size(), s.options.threads, own),
                   .adds_no_memory = options.rule == PromptRule::repository},
                  s.clicked, s.memory);
   const std::size_t first = options.multimask ? 1 : decoder.choose(s.clicked);

@@ -30,6 +30,10 @@ constexpr OtherLayout kLayouts[] = {
     {"backbone.layers.0.ln1.", "backbone.patch_embed.projection.",
      "these are the names of mmpretrain; take the checkpoint that it was made from, of timm or the "
      "publisher"},
+    {"vision_backbone.trunk.", "vision_backbone.",
+     "these are the names of the publisher's sam3.pt; the files of transformers beside it are read: hf "
+     "download "
+     "facebook/sam3 --exclude sam3.pt --local-dir sam3"},
     {"image_encoder.patch_embed.", "mask_decoder.",
      "these are the names of Segment Anything 1, which is not read"},
 };

@@ -148,6 +148,7 @@ class DetectWork : public ImageWork {
 
 int run_detect(DetectOptions& options) {
   options.prompts.texts = options.texts;
+  if (!options.prompts.are_given() && is_prompt_model(options.run.common)) fail_without_prompts();
   if (!options.prompts.are_given() || !is_prompt_model(options.run.common)) {
     if (!options.prompts.boxes.empty()) fail_usage("--boxes: this model takes no examples; SAM 3 does");
     return DetectWork(options).run();

@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/usage_error.h"
 
 namespace vit::app {
 namespace {
@@ -64,6 +65,13 @@ void add_prompt_options(std::vector<Option>& list, PromptChoices& choices) {
        .help = "Whose program is reproduced: library (transformers) or repository (the publisher's)",
        .target = choice_target(choices.rule, kPromptRules),
        .group = kPromptGroup});
+}
+
+void fail_without_prompts() {
+  fail_usage(
+      "this model cuts out what prompts say: name phrases with --classes \"yellow bus, person\", show boxes "
+      "with "
+      "--boxes FILE, or mark one object with --points X,Y or --box X0,Y0,X1,Y1");
 }
 
 void take_points(std::vector<std::string>& inputs, PromptChoices& choices) {

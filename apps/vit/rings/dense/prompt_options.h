@@ -35,6 +35,9 @@ void add_prompt_options(std::vector<Option>& list, PromptChoices& choices);
 /// Points that follow the first one of --points without naming it again are no inputs.
 void take_points(std::vector<std::string>& inputs, PromptChoices& choices);
 
+/// Throws UsageError that names the options: a model of prompts is asked nothing.
+[[noreturn]] void fail_without_prompts();
+
 /// The settings of a run of prompts.
 struct PromptJob {
   const DenseRunOptions& run;

@@ -255,6 +255,7 @@ int run_segment(SegmentCommand& command) {
   if (command.prompts.all_masks) fail_usage("--all-masks is for --points, --box and --objects");
   check_pixel_class_options(command.pixels);
   if (!command.pixels.are_given()) {
+    if (is_prompt_model(command.run.common)) fail_without_prompts();
     if (command.run.has_word("csv")) fail_usage("--format csv lists regions of classes of pixels: --regions");
     return SegmentWork(command).run();
   }

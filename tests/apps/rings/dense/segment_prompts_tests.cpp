@@ -147,6 +147,8 @@ TEST_CASE("prompts: what is refused, in one line") {
     CHECK(std::ranges::count(run.err, '\n') == 1);
     return run.err;
   };
+  CHECK(contains(refusal({}, 2), "--classes"));
+  CHECK(contains(run_vit({"detect", "--model", model(), drawing()}).err, "--classes"));
   CHECK(contains(refusal({"--points", "3"}, 2), "X,Y"));
   CHECK(contains(refusal({"--points", "3,4", "--classes", "a cat"}, 2), "one object each"));
   CHECK(contains(refusal({"--classes", "a cat", "--task", "panoptic"}, 2), "panoptic"));
