@@ -227,10 +227,11 @@ class PromptModel:
             rule=self._rule,
         )
         found = Results()
+        looked_at = self._looked_at(image)  # lives as long as the call
         lib.call(
             "vit_prompt_segmenter_object",
             self._segmenter(),
-            self._looked_at(image)._handle.pointer,
+            looked_at._handle.pointer,
             ctypes.byref(prompt),
             found.handle.pointer,
         )
