@@ -141,7 +141,7 @@ struct VIT_API ModelConfig {
   /// The edges of an image must be multiples of this, in pixels: whole patches, and whole cells of the
   /// merger.
   std::size_t edge_multiple() const {
-    return patch.size * (merger && !merger->cells.pads ? merger->cells.size : 1);
+    return patch.size * (merger && !merger->cells.pads ? merger->cell_edge() : 1);
   }
   /// Whether a patch takes the planes of several frames, where an input has more than one image.
   bool has_clips() const { return image.stack != StackRule::none && patch.frames > 1; }

@@ -75,6 +75,26 @@ TEST_CASE("config: steps of a merger that contradict each other are refused") {
                          m.cells.pads = true;
                        }),
                        "cells padded with zeros"));
+  CHECK(test::contains(refusal([](M& m) {
+                         m.cells.token_norm.reset();
+                         m.add(MergerPlace::later_cells, MergerCells{.size = 2});
+                       }),
+                       "later cells are cells of single tokens"));
+  CHECK(test::contains(refusal([](M& m) {
+                         m.cells = {};
+                         m.steps = {{MergerPlace::later_cells, MergerCells{.size = 65}}};
+                       }),
+                       "later_size of the merger must be 1 to 64, got 65"));
+  CHECK(test::contains(refusal([](M& m) {
+                         m.cells = {};
+                         m.steps = {{MergerPlace::later_cells, MergerCells{.size = 3}}};
+                       }),
+                       "cannot be cut into cells of 3 x 3"));
+  CHECK(test::contains(refusal([](M& m) {
+                         m.cells = {};
+                         m.steps = {{MergerPlace::convolution, MergerConvolution{.dim = 4, .bias = true}}};
+                       }),
+                       "has no bias"));
   CHECK(test::contains(refusal([](M& m) { m.tokens_after = 3; }), "step 3 of the 2"));
   CHECK(test::contains(refusal([](M& m) { m.deepstack = {12}; }), "after block 12 of 12"));
   CHECK(test::contains(refusal([](M& m) {
@@ -130,6 +150,21 @@ TEST_CASE("config: the fields of a merger name the steps that they are made of")
                 .projection_bias = true,
                 .out_norm = true,
                 .out_norm_eps = 1e-3f});
+  check_fields({.size = 1,
+                .strided_dims = {8, 16},
+                .strided_bias = true,
+                .projection_dim = 4,
+                .out_norm = true,
+                .out_norm_weights = false});
+  check_fields({.size = 1,
+                .hidden_dim = 8,
+                .out_dim = 6,
+                .later_size = 2,
+                .later_cells = CellRule::mean,
+                .second_mlp = true,
+                .second_hidden_dim = 5,
+                .second_out_dim = 7,
+                .second_norm = false});
   check_fields({.size = 2,
                 .pads = true,
                 .reduced_dim = 6,

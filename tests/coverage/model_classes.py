@@ -120,6 +120,40 @@ def raster(tokens, grid, merge):
 
 
 @dataclass
+class Neck(Plain):
+    """An encoder of SAM: last_hidden_state is the map (1, V, h, w) of its neck, or pooler_output is what the language model gets."""
+    pooled: bool = False
+
+    def outputs(self, model, pixels):
+        out = self.call(model, pixels)
+        return {"merged": out.pooler_output if self.pooled else out.last_hidden_state.permute(0, 2, 3, 1)}
+
+
+@dataclass
+class Map(Plain):
+    """An encoder whose last_hidden_state is a map (1, C, h, w) of tokens."""
+
+    def outputs(self, model, pixels):
+        return {"tokens": self.call(model, pixels).last_hidden_state.permute(0, 2, 3, 1)}
+
+
+@dataclass
+class Clip(Plain):
+    """A model of clips (1, frames, 3, H, W)."""
+    frames: int = 16
+    classes: bool = False
+
+    def pixels(self, model, seed):
+        return tiny_models.pixels_of(self.image, self.image, seed, 3 * self.frames)
+
+    def call(self, model, pixels):
+        return model(pixel_values=pixels.reshape(1, self.frames, 3, *pixels.shape[2:]))
+
+    def outputs(self, model, pixels):
+        return {"logits": self.call(model, pixels).logits} if self.classes else super().outputs(model, pixels)
+
+
+@dataclass
 class Packed(Plain):
     """A tower that takes rows of patches and their grid."""
     merge: int = 2
@@ -277,6 +311,47 @@ def unmasked(model, pixels, patch):
     return {"tokens": model(pixel_values=pixels, noise=noise).last_hidden_state}
 
 
+def step(model, pixels, patch):
+    return {"merged": model(pixel_values=pixels).last_hidden_state}
+
+
+def inkling(model, pixels, patch):
+    """Cells of 2 x 2 patches with the channels of a pixel side by side; a class token in front."""
+    grid = (pixels.shape[2] // patch, pixels.shape[3] // patch)
+    cells = pixels[0].reshape(3, grid[0] // 2, 2 * patch, grid[1] // 2, 2 * patch).permute(1, 3, 2, 4, 0).reshape(-1, 2 * patch, 2 * patch, 3)
+    out = model(pixel_values=cells, image_grid_thw=torch.tensor([[1, grid[0] // 2, grid[1] // 2]]))
+    tokens = out.last_hidden_state
+    return {"tokens": torch.cat([tokens[:1], raster(tokens[1:], grid, 2)]), "merged": out.pooler_output}
+
+
+def hunyuan(model, pixels, patch):
+    """Constants end each row of cells, and surround all of them in HunyuanOCR."""
+    rows, columns = pixels.shape[2] // patch, pixels.shape[3] // patch
+    out = model(packed(pixels, patch), grid_thw=torch.tensor([[1, rows, columns]]))
+    merged = out.pooler_output[0]
+    if hasattr(model.patch_merger, "image_begin"):
+        merged = merged[1:-1]
+    return {"tokens": out.last_hidden_state, "merged": merged.reshape(rows // 2, columns // 2 + 1, -1)[:, :-1]}
+
+
+def two_frames(pixels, patch):
+    """Rows of patches with two equal frames one after the other."""
+    return packed(pixels, patch).repeat(1, 2)
+
+
+def muse(model, pixels, patch):
+    """last_hidden_state has cells of 2 x 2 tokens, channel by channel."""
+    rows, columns = pixels.shape[2] // patch, pixels.shape[3] // patch
+    cells = model(two_frames(pixels, patch), grid_thw=torch.tensor([[1, rows, columns]])).last_hidden_state
+    width = cells.shape[-1] // 4
+    return {"tokens": raster(cells.reshape(-1, width, 4).permute(0, 2, 1).reshape(-1, width), (rows, columns), 2)}
+
+
+def muse_model(model, pixels, patch):
+    grid = torch.tensor([[1, pixels.shape[2] // patch, pixels.shape[3] // patch]])
+    return {"merged": base_of(model).get_image_features(two_frames(pixels, patch), image_grid_thw=grid).pooler_output[0]}
+
+
 def radio(model, pixels, patch):
     out = model(pixel_values=pixels)
     return {"tokens": getattr(out, "last_hidden_state", None)}
@@ -297,6 +372,26 @@ CLASSES = [
     Heads("eomt_dinov3", "EomtDinov3ForUniversalSegmentation", case="eomt-dinov3"), Heads("yolos", "YolosForObjectDetection", case="yolos"),
     Heads("owlv2", "Owlv2ForObjectDetection", case="owlv2"), Heads("owlvit", "OwlViTForObjectDetection", case="owlvit"),
     Heads("vitpose", "VitPoseForPoseEstimation", case="vitpose"),
+    Neck("sam", "SamVisionModel"), Neck("sam_hq", "SamHQVisionModel"), Neck("slanext", "SLANeXtVisionEncoder"),
+    Neck("got_ocr2", "GotOcr2VisionEncoder"), Neck("deepseek_ocr2", "DeepseekOcr2SamVisionEncoder"),
+    Neck("unlimited_ocr", "UnlimitedOcrSamVisionEncoder"), Neck("pp_formulanet", "PPFormulaNetVisionModel", pooled=True),
+    Merged("got_ocr2", "GotOcr2ForConditionalGeneration"),
+    Map("vitdet", "VitDetModel"), Map("vitdet", "VitDetModel", changes={"window_size": 3, "window_block_indices": [0, 2], "use_relative_position_embeddings": True}),
+    Classes("beit", "BeitForImageClassification"), Classes("data2vec", "Data2VecVisionForImageClassification"),
+    Tower("step3p7", "Step3p7VisionModel", how=step), Tower("step3p7", "Step3p7VisionModel", how=step, grid=(6, 12)),
+    Merged("step3p7", "Step3p7ForConditionalGeneration"),
+    Tower("inkling2", "Inkling2VisionModel", how=inkling, grid=(6, 4)),
+    Tower("hunyuan_vl", "HunYuanVLVisionTransformer", how=hunyuan, changes={"max_image_size": 64}, grid=(6, 10)),
+    Tower("hy_v4_vl", "HYV4VLVisionModel", how=hunyuan, changes={"max_image_size": 64}), Tower("hy_v4_vl", "HYV4VLVisionModel", how=hunyuan, changes={"max_image_size": 64}, grid=(10, 4)),
+    *[Tower(kind, name, how=how, grid=(6, 12), changes={"pos_emb_height": 4, "pos_emb_width": 4, "layer_types": ["window_attention", "full_attention", "window_attention"], **more})
+      for kind, stem in (("muse_glimmer", "MuseGlimmer"), ("muse_spark", "MuseSpark"))
+      for name, how, more in ((stem + "VisionModel", muse, {}), (stem + "ForConditionalGeneration", muse_model, {"out_hidden_size": 128, "audio_config.out_hidden_size": 32}))],
+    Packed("minimax_m3_vl", "MiniMaxM3VLVisionModel", merged=False, keyword="pixel_values", grid=(6, 10)),
+    InModel("minimax_m3_vl", "MiniMaxM3SparseForConditionalGeneration", grid=(4, 6), changes={"merged_hidden_size": 128}),
+    Clip("videomae", "VideoMAEModel"), Clip("videomae", "VideoMAEForVideoClassification", classes=True),
+    Clip("videomae", "VideoMAEModel", changes={"use_mean_pooling": False}), Clip("vivit", "VivitModel", frames=32, patch=16),
+    Clip("vivit", "VivitForVideoClassification", frames=32, patch=16, classes=True),
+    Merged("ultravbert", "UltraVBertModel", arguments=("images",)),
     Packed("qwen2_vl", "Qwen2VisionTransformerPretrainedModel"),
     Packed("qwen2_5_vl", "Qwen2_5_VisionTransformerPretrainedModel", changes=QWEN25, tokens=False),
     Packed("qwen2_5_omni", "Qwen2_5OmniVisionEncoder", changes=QWEN25, tokens=False), Packed("exaone4_5", "Exaone4_5_VisionModel", changes=QWEN25, tokens=False),
@@ -320,20 +415,18 @@ CLASSES = [
     Merged("lighton_ocr", "LightOnOcrForConditionalGeneration", arguments=("sizes",)),
     *[Plain(kind, name) for kind, names in {
         "audio_spectrogram_transformer": "ASTModel", "beit": "BeitModel", "bridgetower": "BridgeTowerModel", "data2vec": "Data2VecVisionModel",
-        "deepseek_ocr2": "DeepseekOcr2SamVisionEncoder DeepseekOcr2VisionModel", "deepseek_vl_hybrid": "DeepseekVLHybridForConditionalGeneration",
+        "deepseek_ocr2": "DeepseekOcr2VisionModel", "deepseek_vl_hybrid": "DeepseekVLHybridForConditionalGeneration",
         "depth_pro": "DepthProForDepthEstimation", "dots3_note": "Dots3NoteVisionModel", "dpt": "DPTModel", "yolos": "YolosModel",
-        "got_ocr2": "GotOcr2VisionEncoder", "granite4_vision": "Granite4VisionForConditionalGeneration",
-        "groupvit": "GroupViTVisionModel", "hunyuan_vl": "HunYuanVLVisionTransformer",
-        "hy_v4_vl": "HYV4VLVisionModel", "inkling2": "Inkling2VisionModel",
+        "granite4_vision": "Granite4VisionForConditionalGeneration",
+        "groupvit": "GroupViTVisionModel",
         "layoutlmv3": "LayoutLMv3Model", "lfm3_vl": "Lfm3VlVisionModel", "lw_detr": "LwDetrViTBackbone",
         "minicpm_ocr": "MiniCPMOcrVisionModel", "minicpmv4_6": "MiniCPMV4_6VisionModel", "minicpmv4_7": "MiniCPMV4_7VisionModel",
-        "minimax_m3_vl": "MiniMaxM3VLVisionModel", "mllama": "MllamaVisionModel", "muse_glimmer": "MuseGlimmerVisionModel",
-        "muse_spark": "MuseSparkVisionModel", "perception_lm": "PerceptionLMForConditionalGeneration", 
-        "pp_formulanet": "PPFormulaNetVisionModel", "rf_detr": "RfDetrDinov2Backbone", "sam": "SamVisionModel", "sam_hq": "SamHQVisionModel",
-        "seggpt": "SegGptModel", "slanext": "SLANeXtVisionEncoder", "step3p7": "Step3p7VisionModel", "timesformer": "TimesformerModel",
-        "ultravbert": "UltraVBertModel", "unlimited_ocr": "UnlimitedOcrSamVisionEncoder UnlimitedOcrVisionModel", "videomae": "VideoMAEModel",
-        "videomt": "VideomtForUniversalSegmentation", "videoprism": "VideoPrismVisionModel", "vilt": "ViltModel", "vitdet": "VitDetModel",
-        "vitmatte": "VitMatteForImageMatting", "vivit": "VivitModel", "x_clip": "XCLIPVisionModel",
+        "mllama": "MllamaVisionModel", "perception_lm": "PerceptionLMForConditionalGeneration", 
+        "rf_detr": "RfDetrDinov2Backbone",
+        "seggpt": "SegGptModel", "timesformer": "TimesformerModel",
+        "unlimited_ocr": "UnlimitedOcrVisionModel",
+        "videomt": "VideomtForUniversalSegmentation", "videoprism": "VideoPrismVisionModel", "vilt": "ViltModel",
+        "vitmatte": "VitMatteForImageMatting", "x_clip": "XCLIPVisionModel",
     }.items() for name in names.split()],
     Packed("cosmos3_edge", "Cosmos3EdgeVisionModel", frames=1, pixels_last=True, merged=False, keyword="pixel_values"),
     InModel("colqwen2", "ColQwen2ForRetrieval"),

@@ -24,7 +24,8 @@ TOKEN_IDS = ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "im
 
 
 def reduce_config(config, image=64, patch=8, changes=None):
-    """Shrinks a configuration and those inside it, in place. `changes` are set where the key is there."""
+    """Shrinks a configuration and those inside it, in place. `changes` are set where the key is there, those of
+    "inner.key" in the configuration of that name."""
     for key, value in list(vars(config).items()):
         if hasattr(value, "to_dict"):
             reduce_config(value, image, patch, changes)
@@ -39,8 +40,11 @@ def reduce_config(config, image=64, patch=8, changes=None):
         elif key == "layer_types" and isinstance(value, (list, tuple)):
             setattr(config, key, list(value)[:SMALL["num_hidden_layers"]])
     for key, value in (changes or {}).items():
-        if hasattr(config, key):
+        inner, _, name = key.rpartition(".")
+        if not inner and hasattr(config, key):
             setattr(config, key, value)
+        elif inner and hasattr(config, inner):
+            setattr(getattr(config, inner), name, value)
     return config
 
 

@@ -544,7 +544,100 @@ def sam(w, prefix, config, image):
     return {"tokens": x.reshape(-1, width), "merged": merged.reshape(-1, out)}
 
 
-SIZES = {"sam3": [(24, 24)] * 2, "llava": [(24, 24)] * 2, "ovis2": [(20, 20)] * 2, "sam": [(24, 24)] * 2,
+def siglip_block(w, x, name, config, eps, attend, names=("layer_norm1", "layer_norm2", "self_attn.", "out_proj")):
+    """Separate q, k and v, an MLP with GELU."""
+    width, (norm1, norm2, part, out) = config["hidden_size"], names
+    y = layer_norm(x, *w.norm(name + norm1, width), eps)
+    q, k, v = (w.linear(y, f"{name}{part}{of}_proj", width) for of in "qkv")
+    x = x + w.linear(attend(q, k, v), name + part + out, width)
+    y = w.linear(layer_norm(x, *w.norm(name + norm2, width), eps), name + "mlp.fc1", config["intermediate_size"])
+    return x + w.linear(gelu(y), name + "mlp.fc2", width)
+
+
+def minimax(w, prefix, config, image, hidden=28, out=20):
+    """Three axes share the front of a head, as halves; each token goes through an MLP before it is part of a cell."""
+    patch, width, heads, eps = config["patch_size"], config["hidden_size"], config["num_attention_heads"], 1e-5
+    patches = patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    kernel = w.make(prefix + "embeddings.patch_embedding.weight", width, 3, 2, patch, patch).sum(2)
+    x = patches.reshape(rows * columns, -1) @ kernel.reshape(width, -1).T
+    x = layer_norm(x, *w.norm(prefix + "pre_layrnorm", width), eps)
+    head = width // heads
+    count = head // 3 // 2
+    r, c = (at.reshape(-1, 1) for at in np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"))
+    frequencies = 10000.0 ** (-np.arange(count) / count)
+    angles = np.concatenate([0 * r * frequencies, r * frequencies, c * frequencies], 1)
+
+    def rotate(x, angles):
+        return np.concatenate([rotate_halves(x[..., :6 * count], angles), x[..., 6 * count:]], -1)
+
+    for i in range(config["num_hidden_layers"]):
+        x = siglip_block(w, x, f"{prefix}encoder.layers.{i}.", config, eps,
+                         lambda q, k, v: attention(q, k, v, heads, angles, whole(rows, columns), rotate))
+    y = gelu(w.linear(x, "multi_modal_projector.linear_1", hidden))
+    cells = cells_of(w.linear(y, "multi_modal_projector.linear_2", out), rows, columns, 2)
+    merged = w.linear(gelu(w.linear(cells, "patch_merge_mlp.linear_1", hidden)), "patch_merge_mlp.linear_2", out)
+    return {"tokens": x, "merged": merged}
+
+
+def between_zeros(table, count):
+    """(G, ...) -> (count, ...): linear between its rows and zeros around them."""
+    at = (np.arange(count) + 0.5) * len(table) / count - 0.5 + 1
+    padded = np.pad(table, [(1, 1)] + [(0, 0)] * (table.ndim - 1))
+    low, t = np.floor(at).astype(int), (at - np.floor(at)).reshape([-1] + [1] * (table.ndim - 1))
+    return padded[low] * (1 - t) + padded[low + 1] * t
+
+
+def muse(w, prefix, config, image, hidden=28, out=20):
+    """Windows, positions that count from 1, a table that is read with rows and columns swapped."""
+    patch, width, heads, eps = config["patch_size"], config["hidden_size"], config["num_attention_heads"], 1e-5
+    patches = patches_of(image, patch)
+    rows, columns = patches.shape[:2]
+    kernel = w.make(prefix + "patch_embedder.patch_embedding.weight", width, 6 * patch * patch)
+    edge = config["pos_emb_height"]
+    table = w.make(prefix + "patch_embedder.position_embedding_table.weight", edge * edge, width, spread=0.5)
+    table = between_zeros(table.reshape(edge, edge, -1), columns).transpose(1, 0, 2)
+    table = between_zeros(table, rows).transpose(1, 0, 2).reshape(rows * columns, -1)
+    x = np.concatenate([patches.reshape(rows * columns, -1)] * 2, 1) @ kernel.T + table
+    x = layer_norm(x, *w.norm(prefix + "ln_pre", width), eps)
+    count = width // heads // 4
+    frequencies = 10000.0 ** (-np.arange(count) / count)
+    r, c = (at.reshape(-1) for at in np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"))
+    angles = np.concatenate([(c + 1)[:, None] * frequencies, (r + 1)[:, None] * frequencies], 1)
+    for i, kind in enumerate(config["layer_types"]):
+        groups = whole(rows, columns) if kind == "full_attention" else r // edge * 1000 + c // edge
+        x = siglip_block(w, x, f"{prefix}layers.{i}.", config, eps,
+                         lambda q, k, v: attention(q, k, v, heads, angles, groups), ("norm1", "norm2", "attn.", "proj"))
+    x = layer_norm(x, *w.norm(prefix + "ln_post", width), eps)
+    cells = cells_of(x, rows, columns, 2, channel_first=True)
+    y = gelu(w.linear(gelu(w.linear(cells, "model.vision_adapter.fc1", hidden, False)), "model.vision_adapter.fc2", hidden, False))
+    y = w.linear(y, "model.vision_projection", out, False)
+    return {"tokens": x, "merged": rms_norm(y, 1.0, 1e-6)}
+
+
+def videomae(w, prefix, config, image):
+    """A clip of equal frames: patches of all steps in time are numbered by sines and cosines, and attend to each other."""
+    patch, width, heads, eps = config["patch_size"], config["hidden_size"], config["num_attention_heads"], 1e-12
+    patches = patches_of(image, patch).reshape(-1, 3 * patch * patch)
+    kernel = w.make(prefix + "embeddings.patch_embeddings.projection.weight", width, 3, 2, patch, patch).sum(2)
+    x = patches @ kernel.reshape(width, -1).T + w.make(prefix + "embeddings.patch_embeddings.projection.bias", width)
+    x = np.concatenate([x] * (config["num_frames"] // 2))
+    angles = np.arange(len(x))[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
+    x = x + np.stack([np.sin(angles), np.cos(angles)], -1).reshape(x.shape).astype(np.float32)
+    for i in range(config["num_hidden_layers"]):
+        name = f"{prefix}encoder.layer.{i}."
+        y = layer_norm(x, *w.norm(name + "layernorm_before", width), eps)
+        q, k, v = (w.linear(y, f"{name}attention.attention.{part}", width, False) for part in ("query", "key", "value"))
+        q, v = q + w.make(name + "attention.attention.q_bias", width), v + w.make(name + "attention.attention.v_bias", width)
+        x = x + w.linear(plain_attention(q, k, v, heads), name + "attention.output.dense", width)
+        y = w.linear(layer_norm(x, *w.norm(name + "layernorm_after", width), eps), name + "intermediate.dense",
+                     config["intermediate_size"])
+        x = x + w.linear(gelu(y), name + "output.dense", width)
+    pooled = layer_norm(x.mean(0, keepdims=True), *w.norm("fc_norm", width), 1e-5)
+    return {"tokens": x, "pooled": pooled, "logits": w.linear(pooled, "classifier", 3)}
+
+
+SIZES = {"sam3": [(24, 24)] * 2, "videomae": [(16, 16)] * 2, "llava": [(24, 24)] * 2, "ovis2": [(20, 20)] * 2, "sam": [(24, 24)] * 2,
          "beit": [(20, 20), (12, 32)]}  # of images, where they are not those of all
 TOWERS = {
     "qwen2.5-vl-shards": (qwen2_5_vl, "visual.", {
@@ -620,6 +713,24 @@ TOWERS = {
         "architectures": ["SamVisionModel"], "model_type": "sam_vision_model", "hidden_size": 24,
         "num_attention_heads": 2, "num_hidden_layers": 3, "global_attn_indexes": [1], "window_size": 4, "mlp_dim": 36,
         "patch_size": 4, "image_size": 24, "output_channels": 20, "layer_norm_eps": 1e-6}),
+    "minimax": (minimax, "vision_tower.vision_model.", {
+        "architectures": ["MiniMaxM3SparseForConditionalGeneration"], "model_type": "minimax_m3_vl",
+        "text_config": {"hidden_size": 20}, "projector_hidden_size": 28,
+        "vision_config": {"model_type": "minimax_m3_vl_vision", "hidden_size": 32, "num_attention_heads": 2,
+                          "num_hidden_layers": 2, "intermediate_size": 28, "patch_size": 4, "image_size": 32,
+                          "spatial_merge_size": 2, "temporal_patch_size": 2, "hidden_act": "gelu"}}),
+    "muse": (muse, "model.vision_tower.", {
+        "architectures": ["MuseGlimmerForConditionalGeneration"], "model_type": "muse_glimmer",
+        "text_config": {"hidden_size": 20, "rms_norm_eps": 1e-6}, "projector_hidden_size": 28, "projector_hidden_act": "gelu",
+        "vision_config": {"model_type": "muse_glimmer_vision", "hidden_size": 24, "num_attention_heads": 2,
+                          "num_hidden_layers": 3, "layer_types": ["window_attention", "full_attention", "window_attention"],
+                          "intermediate_size": 28, "patch_size": 4, "pos_emb_height": 4, "pos_emb_width": 4,
+                          "merge_size": 2, "patch_temporal": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-5}}),
+    "videomae": (videomae, "videomae.", {
+        "architectures": ["VideoMAEForVideoClassification"], "model_type": "videomae", "hidden_size": 24,
+        "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 36, "patch_size": 4, "image_size": 16,
+        "num_frames": 6, "tubelet_size": 2, "use_mean_pooling": True, "qv_bias": True, "layer_norm_eps": 1e-12,
+        "id2label": {"0": "walk", "1": "run", "2": "jump"}}),
 }
 
 

@@ -98,16 +98,21 @@ struct Case {
 template <typename Expected>
 void check(const MergerConfig& config, MergerLayers layers, const Case& the, const Expected& expected) {
   const Merger merger(config, std::move(layers));
-  const GridSize cells = Merger::cells_of(config.cells, the.grid);
+  const GridSize first = Merger::cells_of(config.cells, the.grid);
+  const GridSize cells{config.out_length(first.rows), config.out_length(first.columns)};
   const std::size_t count = kImages * cells.rows * cells.columns;
+  const std::size_t num_first = kImages * first.rows * first.columns;
+  const std::size_t map_dim = Merger::widest_map(config, kWidth);
   const kernels::KernelTable& table = kernels::default_kernels();
   Activations activations;
   activations.reserve({.num_images = kImages,
                        .num_tokens = the.tokens.dim(1),
                        .embed_dim = kWidth,
                        .attention_dim = kWidth,
-                       .num_cells = Merger::cells_at_once(count),
-                       .cell_dim = Merger::widest(config, kWidth)},
+                       .num_cells = Merger::cells_at_once(num_first),
+                       .cell_dim = Merger::widest(config, kWidth),
+                       .map_rows = map_dim != 0 ? num_first : 0,
+                       .map_dim = map_dim},
                       *table.float32);
   const std::size_t width = config.width(kWidth);
   Tensor<float> out(Shape{kImages, cells.rows * cells.columns, width});
@@ -285,8 +290,69 @@ TEST_CASE("merger: probabilities of a vocabulary, with zeros for words that no t
   });
 }
 
+TEST_CASE("merger: tokens go through an MLP before they are part of a cell") {
+  test::Rng random(6);
+  const kernels::LinearKernels& linear = *kernels::default_kernels().float32->linear;
+  CellRule rule = CellRule::side_by_side;
+  SUBCASE("side by side") {}
+  SUBCASE("mean") {
+    rule = CellRule::mean;
+  }
+  const bool is_mean = rule == CellRule::mean;
+  MergerConfig config;
+  config.add(MergerPlace::mlp, MergerMlp{.hidden_dim = 20, .out_dim = 7});
+  config.add(MergerPlace::later_cells, MergerCells{.size = 3, .rule = rule});
+  config.add(MergerPlace::second_mlp, MergerMlp{.hidden_dim = 11, .out_dim = 5});
+  CHECK(config.cell_edge() == 3);
+  CHECK(config.width_after(2, kWidth) == (is_mean ? 7 : 63));
+  const Map fc1(20, kWidth, true, random), fc2(7, 20, true, random),
+      second_fc1(11, is_mean ? 7 : 63, true, random), second_fc2(5, 11, true, random);
+  const Case the({3, 6}, true, random);
+  MergerLayers layers;
+  layers.steps.emplace_back(MlpLayer{.fc1 = fc1.layer(linear), .fc2 = fc2.layer(linear)});
+  layers.steps.emplace_back(CellsLayer{.size = 3, .is_mean = is_mean});
+  layers.steps.emplace_back(MlpLayer{.fc1 = second_fc1.layer(linear), .fc2 = second_fc2.layer(linear)});
+  const auto mlp = [](const Map& first, const Map& second, const std::vector<double>& x) {
+    std::vector<double> hidden = first.of(x);
+    std::ranges::transform(hidden, hidden.begin(), gelu);
+    return second.of(hidden);
+  };
+  check(config, std::move(layers), the, [&](std::size_t image, std::size_t row, std::size_t column) {
+    std::vector<double> cell(is_mean ? 7 : 0);
+    for (std::size_t i = 0; i < 9; ++i) {
+      const std::vector<double> x = mlp(fc1, fc2, the.token(image, 3 * row + i / 3, 3 * column + i % 3));
+      if (!is_mean) cell.insert(cell.end(), x.begin(), x.end());
+      for (std::size_t c = 0; is_mean && c < 7; ++c) cell[c] += x[c] / 9.0;
+    }
+    return mlp(second_fc1, second_fc2, cell);
+  });
+}
+
+TEST_CASE("merger: a convolution with bias may be the first step") {
+  test::Rng random(7);
+  const kernels::LinearKernels& linear = *kernels::default_kernels().float32->linear;
+  MergerConfig config;
+  config.add(MergerPlace::second_convolution, MergerConvolution{.dim = 5, .stride = 2, .bias = true});
+  const Map product(5, 9 * kWidth, true, random);
+  const Case the({3, 4}, true, random);
+  MergerLayers layers;
+  layers.steps.emplace_back(ConvolutionLayer{.product = product.layer(linear), .stride = 2});
+  check(config, std::move(layers), the, [&](std::size_t image, std::size_t row, std::size_t column) {
+    std::vector<double> window;
+    for (std::size_t i = 0; i < 9; ++i) {  // rows and columns before the first wrap around, and are outside
+      const std::vector<double> x = the.token(image, 2 * row + i / 3 - 1, 2 * column + i % 3 - 1);
+      window.insert(window.end(), x.begin(), x.end());
+    }
+    return product.of(window);
+  });
+}
+
 TEST_CASE("merger: a grid that cannot be cut into cells is refused") {
   CHECK(test::contains(test::message_of([] { Merger::cells_of({.size = 2}, {3, 4}); }), "3 x 4"));
+  MergerConfig config;
+  config.add(MergerPlace::mlp, MergerMlp{.hidden_dim = 20, .out_dim = 7});
+  config.add(MergerPlace::later_cells, MergerCells{.size = 4});
+  CHECK(test::contains(test::message_of([&] { Merger::check_grid(config, {8, 6}); }), "8 x 6"));
 }
 
 }  // namespace vit::internal

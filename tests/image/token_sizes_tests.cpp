@@ -118,6 +118,147 @@ TEST_CASE("image: canvases of tiles, and images in them, are those of Llama 4's 
   }
 }
 
+// By get_optimal_tiled_canvas of GOT-OCR 2 and of Command A Vision, select_best_resolution and
+// get_patch_output_size, and Idefics 3's two resizes.
+TEST_CASE("image: canvases of other tiles are those of the processors") {
+  struct Case {
+    ImageSize in, nearest, few, enlarged, listed, in_listed, first, edges;
+  };
+  const PreprocessConfig nearest = rules(
+      R"({"image_processor_type": "GotOcr2ImageProcessor", "crop_to_patches": true,
+          "size": {"height": 448, "width": 448}})");
+  const PreprocessConfig few = rules(
+      R"({"image_processor_type": "GotOcr2ImageProcessor", "crop_to_patches": true, "min_patches": 2,
+          "max_patches": 7, "size": {"height": 256, "width": 256}})");
+  const PreprocessConfig enlarged = rules(R"({"image_processor_type": "Cohere2VisionImageProcessor"})");
+  const PreprocessConfig listed = rules(
+      R"({"image_processor_type": "LlavaNextImageProcessor", "size": {"shortest_edge": 336},
+          "crop_size": {"height": 336, "width": 336}})");
+  const PreprocessConfig edges = rules(R"({"image_processor_type": "Idefics3ImageProcessor"})");
+  for (const Case& c : {Case{{333, 333},
+                             {448, 448},
+                             {512, 512},
+                             {512, 512},
+                             {336, 672},
+                             {336, 336},
+                             {1456, 1456},
+                             {1456, 1456}},
+                        Case{{449, 447},
+                             {448, 448},
+                             {512, 512},
+                             {512, 512},
+                             {672, 672},
+                             {672, 670},
+                             {1456, 1450},
+                             {1456, 1456}},
+                        Case{{1080, 1920},
+                             {896, 1792},
+                             {256, 512},
+                             {1536, 2048},
+                             {672, 672},
+                             {378, 672},
+                             {820, 1456},
+                             {1092, 1456}},
+                        Case{{1920, 1080},
+                             {1792, 896},
+                             {512, 256},
+                             {2048, 1536},
+                             {672, 672},
+                             {672, 378},
+                             {1456, 820},
+                             {1456, 1092}},
+                        Case{{100, 700},
+                             {448, 3136},
+                             {256, 1792},
+                             {512, 1024},
+                             {336, 1008},
+                             {144, 1008},
+                             {208, 1456},
+                             {364, 1456}},
+                        Case{{3039, 1469},
+                             {1792, 896},
+                             {512, 256},
+                             {2560, 1024},
+                             {1008, 336},
+                             {696, 336},
+                             {1456, 704},
+                             {1456, 728}},
+                        Case{{20, 25},
+                             {1344, 1792},
+                             {512, 512},
+                             {512, 512},
+                             {336, 672},
+                             {336, 420},
+                             {1164, 1456},
+                             {1456, 1456}},
+                        Case{{5000, 300},
+                             {5376, 448},
+                             {1792, 256},
+                             {5120, 512},
+                             {1008, 336},
+                             {1008, 61},
+                             {1456, 88},
+                             {1456, 364}},
+                        Case{{900, 1400},
+                             {896, 1344},
+                             {512, 768},
+                             {1024, 1536},
+                             {672, 672},
+                             {432, 672},
+                             {936, 1456},
+                             {1092, 1456}}}) {
+    CAPTURE(c.in.height);
+    CAPTURE(c.in.width);
+    CHECK(canvas_of_tiles(c.in, nearest) == c.nearest);
+    CHECK(size_in_canvas(c.in, c.nearest, nearest) == c.nearest);
+    CHECK(canvas_of_tiles(c.in, few) == c.few);
+    CHECK(canvas_of_tiles(c.in, enlarged) == c.enlarged);
+    CHECK(canvas_of_tiles(c.in, listed) == c.listed);
+    CHECK(size_in_canvas(c.in, c.listed, listed) == c.in_listed);
+    CHECK(size_before_canvas(c.in, edges) == c.first);
+    CHECK(canvas_of_tiles(c.in, edges) == c.edges);
+  }
+}
+
+TEST_CASE("image: a whole image before its tiles, which are centered") {
+  const PreprocessConfig config = rules(
+      R"({"image_processor_type": "LlavaNextImageProcessor", "size": {"shortest_edge": 4}, "crop_size": 4,
+          "image_grid_pinpoints": [[4, 8]], "image_mean": 0.5, "image_std": 0.5})");
+  Image image(2, 8);
+  for (std::size_t i = 0; i < 3 * 2 * 8; ++i) image.data()[i] = 255;
+  const Tensor<float> pixels = Preprocessor(config).run(image);
+  REQUIRE(pixels.shape() == Shape{9, 4, 4});
+  for (std::size_t plane = 0; plane < 9; ++plane) {
+    for (std::size_t y = 0; y < 4; ++y) {
+      const bool is_outside = plane >= 3 && (y == 0 || y == 3);
+      for (std::size_t x = 0; x < 4; ++x)
+        CHECK(pixels.view().row(plane * 4 + y)[x] == (is_outside ? -1.0f : 1.0f));
+    }
+  }
+}
+
+TEST_CASE("image: rules of tiles that contradict each other are refused") {
+  const auto refusal = [](const std::string& file) { return test::message_of([&] { rules(file); }); };
+  CHECK(test::contains(refusal(R"({"image_processor_type": "LlavaNextImageProcessor", "size": 336,
+                                   "crop_size": 224})"),
+                       "the same square tile"));
+  CHECK(test::contains(refusal(R"({"image_processor_type": "LlavaOnevisionImageProcessor",
+                                   "image_grid_pinpoints": [[384, 400]]})"),
+                       "no whole tiles of 384"));
+  CHECK(test::contains(refusal(R"({"image_processor_type": "LlavaOnevisionImageProcessor",
+                                   "image_grid_pinpoints": []})"),
+                       "1 to 256 pairs"));
+  CHECK(test::contains(refusal(R"({"image_processor_type": "GotOcr2ImageProcessor", "crop_to_patches": true,
+                                   "min_patches": 9, "max_patches": 8})"),
+                       "least number of tiles"));
+  CHECK(test::contains(refusal(R"({"image_processor_type": "Idefics3ImageProcessor",
+                                   "do_image_splitting": false})"),
+                       "do_image_splitting"));
+  CHECK(test::contains(refusal(R"({"image_processor_type": "Idefics3ImageProcessor",
+                                   "do_resize": false})"),
+                       "cut into tiles"));
+}
+
 TEST_CASE("image: tiles lie row by row, black below and to the right, the whole image last") {
   PreprocessConfig config = rules(
       R"({"image_processor_type": "Llama4ImageProcessor", "max_patches": 2, "size": {"height": 4, "width": 4}})");

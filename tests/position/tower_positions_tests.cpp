@@ -129,6 +129,80 @@ TEST_CASE("position: a table is repeated over a larger grid") {
   }
 }
 
+TEST_CASE("position: zeros lie around a table") {
+  // positions -0.25, 0.25, ..., 3.25 of four rows: the first and last are a quarter zeros
+  const auto weights = position::axis_weights(4, 8, TableResampling::bilinear_zeros);
+  for (std::size_t i = 0; i < 8; ++i) {
+    const double at = static_cast<double>(i) / 2.0 - 0.25;
+    double sum = 0.0, center = 0.0;
+    for (const position::Tap& tap : weights[i]) {
+      sum += tap.weight;
+      center += tap.weight * static_cast<double>(tap.index);
+    }
+    const bool is_edge = i == 0 || i == 7;
+    CHECK(weights[i].size() == (is_edge ? 1 : 2));
+    CHECK(sum == doctest::Approx(is_edge ? 0.75 : 1.0));
+    CHECK(center == doctest::Approx(i == 0 ? 0.0 : i == 7 ? 0.75 * 3.0 : at));
+  }
+  const auto same = position::axis_weights(5, 5, TableResampling::bilinear_zeros);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(same[i].front().index == i);
+    CHECK(same[i].front().weight == 1.0);
+  }
+}
+
+TEST_CASE("position: a sampling scale of a tenth more than the new length") {
+  const auto weights = position::axis_weights(4, 7, TableResampling::bilinear_plus_tenth);
+  for (std::size_t i = 1; i < 7; ++i) {
+    double center = 0.0;
+    for (const position::Tap& tap : weights[i]) center += tap.weight * static_cast<double>(tap.index);
+    CHECK(center ==
+          doctest::Approx(std::min(4.0 / 7.1 * (static_cast<double>(i) + 0.5) - 0.5, 3.0)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("position: three axes share the pairs of a head, the rest is not rotated") {
+  const auto vectors = position::FrequencyVectors::volume_pairs(
+      position::RopeFrequencies::from_theta(position::num_volume_frequencies(16), 10000.0), 16);
+  REQUIRE(vectors.num_angles() == 8);
+  const auto of = vectors.of(0, 0);
+  for (std::size_t pair = 0; pair < 8; ++pair) {
+    const double f = pair % 2 == 0 ? 1.0 : 0.01;
+    CHECK(of[pair].t == (pair < 2 ? f : 0.0));
+    CHECK(of[pair].y == (pair >= 2 && pair < 4 ? f : 0.0));
+    CHECK(of[pair].x == (pair >= 4 && pair < 6 ? f : 0.0));
+  }
+}
+
+TEST_CASE("position: a table has rows for each step of a clip, or is read with rows and columns swapped") {
+  test::Rng random(41);
+  const Tensor<float> clip = random.tensor<float>(Shape{1 + 3 * 4, 8});
+  const PositionShape shape{.embed_dim = 8, .depth = 1, .num_heads = 1, .head_dim = 8, .num_prefix = 1};
+  PositionConfig config;
+  config.added = AddedTable::prefix_and_patches;
+  config.added_grid = {2, 2};
+  config.added_prefix_rows = 1;
+  config.added_steps = 3;
+  const Position position(config, shape, {.added_table = clip});
+  const PositionContext context = position.build_context({2, 2}, 3);
+  REQUIRE(context.patch_rows().shape() == Shape{12, 8});
+  CHECK(std::equal(context.prefix_rows().flat().begin(), context.prefix_rows().flat().end(), clip.data()));
+  CHECK(std::equal(context.patch_rows().flat().begin(), context.patch_rows().flat().end(), clip.data() + 8));
+  CHECK(test::contains(test::message_of([&] { position.build_context({2, 2}, 2); }), "3 steps of 2 x 2"));
+  CHECK(test::contains(test::message_of([&] { position.build_context({2, 3}, 3); }), "3 steps of 2 x 2"));
+
+  const Tensor<float> square = random.tensor<float>(Shape{4, 8});
+  PositionConfig swapped;
+  swapped.added = AddedTable::patches;
+  swapped.added_grid = {2, 2};
+  swapped.swapped_grid = true;
+  swapped.resampling = TableResampling::bilinear;
+  const PositionShape patches{.embed_dim = 8, .depth = 1, .num_heads = 1, .head_dim = 8};
+  const PositionContext wide = Position(swapped, patches, {.added_table = square}).build_context({2, 5});
+  const Tensor<float> high = position::resample_table(square, 0, {2, 2}, {5, 2}, TableResampling::bilinear);
+  CHECK(std::ranges::equal(wide.patch_rows().flat(), high.flat()));
+}
+
 TEST_CASE("position: a table is read at the nearest position below") {
   for (const auto& [from, to] : {std::pair(8, 8), std::pair(8, 5), std::pair(4, 8), std::pair(27, 27)}) {
     CAPTURE(from);

@@ -58,7 +58,18 @@ void validate_position(const ModelConfig& c) {
               p.added_grid.rows);
     VIT_CHECK(p.added == AddedTable::prefix_and_patches || p.added_prefix_rows == 0, kWhere,
               "a table of patch rows cannot have ", p.added_prefix_rows, " prefix rows");
+    VIT_CHECK(!p.swapped_grid || (p.added == AddedTable::patches && !p.square_table), kWhere,
+              "a table that is read by columns has only rows of patches");
+    check_range("steps of the position table", p.added_steps, 0, 4096);
+    if (p.added_steps != 0)
+      check_range("positions of the table's steps", p.added_steps * p.added_grid.rows * p.added_grid.columns,
+                  1, kMaxTablePositions);
   }
+  VIT_CHECK(p.added_steps == 0 ||
+                (p.added != AddedTable::none && p.added != AddedTable::columns_and_rows &&
+                 p.rope == RopeKind::none && !p.relative && !p.between_blocks && !c.attention.windows &&
+                 c.image.stack == StackRule::together && c.image.fixed_size),
+            kWhere, "a table with steps in time is the only position of clips of one size");
   VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::none, kWhere,
             "RoPE scaling is requested, but the model has no rotary positions");
   VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
@@ -79,10 +90,12 @@ void validate_position(const ModelConfig& c) {
             " x ", grid.columns, " patches needs ", per_patch, " rotation factors for each, at most ",
             kMaxRopeFactors, " in all are accepted (image ", c.image.height, " x ", c.image.width,
             ", patch_size ", c.patch.size, ")");
-  VIT_CHECK(!p.rope_scaling || (p.rope != RopeKind::volume && !p.per_window), kWhere,
-            "RoPE scaling is requested, but this model takes images of one size");
-  VIT_CHECK(p.rope != RopeKind::volume || (c.image.fixed_size && c.head_width() >= 6), kWhere,
-            "three axes need images of one size and heads of at least 6 channels");
+  const bool has_time = p.rope == RopeKind::volume || p.rope == RopeKind::volume_pairs;
+  VIT_CHECK(!p.rope_scaling || (!has_time && !p.per_window), kWhere,
+            "RoPE scaling is requested, but that of this model's positions is not defined");
+  VIT_CHECK(!has_time || c.head_width() >= 6, kWhere, "three axes need heads of at least 6 channels, got ",
+            c.head_width());
+  VIT_CHECK(p.rope != RopeKind::volume || c.image.fixed_size, kWhere, "three axes need images of one size");
   const std::size_t multiple = p.rope == RopeKind::axial ? 4 : 2;
   VIT_CHECK(c.head_width() % multiple == 0, kWhere, "rotary positions need a head width divisible by ",
             multiple, ", got ", c.head_width(), " (embed_dim ", c.embed_dim, ", num_heads ",
@@ -95,6 +108,11 @@ void validate_position(const ModelConfig& c) {
     check_range("rows of the rope reference grid", p.reference_grid.rows, 1, 65536);
     check_range("columns of the rope reference grid", p.reference_grid.columns, 1, 65536);
   }
+}
+
+void check_epsilon(const char* norm, float epsilon) {
+  VIT_CHECK(std::isfinite(epsilon) && epsilon >= 0 && epsilon < 1, kWhere, "the epsilon of ", norm,
+            " must be in [0, 1), got ", epsilon);
 }
 
 void validate_attention_pool(const ModelConfig& c) {
@@ -151,15 +169,13 @@ void validate_head(const ModelConfig& c) {
                 (c.merger && c.merger->blocks.empty() && c.head.pooling == Pooling::patch_mean &&
                  !c.head.pooler && !c.head.projection && c.head.input == HeadInput::pooled),
             kWhere, "visual tokens are pooled as a mean, and need a merger");
+  check_epsilon("the norm of the pooled vector", c.head.pooled_norm_eps);
+  VIT_CHECK(c.head.pooled_norm_eps == 0.0f || c.head.pooled_norm, kWhere,
+            "an epsilon of the norm of the pooled vector, which is not normalized");
   VIT_CHECK(!c.head.pooler || c.head.pooling != Pooling::none, kWhere, "a pooler follows pooling");
   VIT_CHECK(c.head.pooling != Pooling::none || (c.head.num_classes == 0 || c.head.input != HeadInput::pooled),
             kWhere, "a classifier needs a pooled vector, but pooling is off");
   validate_attention_pool(c);
-}
-
-void check_epsilon(const char* norm, float epsilon) {
-  VIT_CHECK(std::isfinite(epsilon) && epsilon >= 0 && epsilon < 1, kWhere, "the epsilon of ", norm,
-            " must be in [0, 1), got ", epsilon);
 }
 
 constexpr std::size_t kMaxMergerWidth = 1u << 18;
@@ -188,6 +204,14 @@ struct StepCheck {
                 place == MergerPlace::third_convolution);
     check_range("channels of the merger's convolution", convolution.dim, 1, 65536);
     check_range("stride of the merger's convolution", convolution.stride, 1, 2);
+    VIT_CHECK(!convolution.bias || place != MergerPlace::convolution, kWhere,
+              "the merger's first convolution has no bias");
+  }
+  void operator()(const MergerCells& cells) const {
+    check_place(place == MergerPlace::later_cells);
+    check_range("later_size of the merger", cells.size, 1, 64);
+    check_range("width of the merger's later cells",
+                cells.rule == CellRule::mean ? width : width * cells.size * cells.size, 1, kMaxMergerWidth);
   }
   void operator()(const MergerMlp& mlp) const {
     check_place(place == MergerPlace::mlp || place == MergerPlace::second_mlp);
@@ -232,10 +256,13 @@ void validate_merger(const ModelConfig& c) {
               "a merger normalizes tokens or cells, not both");
     std::visit(StepCheck{place, m.width_after(i, c.embed_dim)}, m.steps[i].layer);
   }
-  const bool has_map = m.find<MergerConvolution>(MergerPlace::convolution) != nullptr ||
+  const bool has_cells = m.find<MergerCells>(MergerPlace::later_cells) != nullptr;
+  const bool has_map = has_cells || m.find<MergerConvolution>(MergerPlace::convolution) != nullptr ||
                        m.find<MergerConvolution>(MergerPlace::second_convolution) != nullptr;
   VIT_CHECK(!has_map || (!m.tokens_after && m.deepstack.empty()), kWhere,
-            "a merger with convolutions has no other outputs");
+            "a merger with convolutions or later cells has no other outputs");
+  VIT_CHECK(!has_cells || (m.cells.size == 1 && !m.cells.pads), kWhere,
+            "later cells are cells of single tokens");
   VIT_CHECK(!m.tokens_after || *m.tokens_after <= m.steps.size(), kWhere, "the tokens are those after step ",
             m.tokens_after.value_or(0), " of the ", m.steps.size(), " of the merger");
   check_range("blocks that the merger reads", m.blocks.size(), 0, 64);
@@ -253,9 +280,9 @@ void validate_merger(const ModelConfig& c) {
   }
   if (m.cells.pads) return;
   const GridSize grid = c.native_grid();
-  VIT_CHECK(grid.rows % m.cells.size == 0 && grid.columns % m.cells.size == 0, kWhere, "the native grid of ",
-            grid.rows, " x ", grid.columns, " patches cannot be cut into cells of ", m.cells.size, " x ",
-            m.cells.size);
+  const std::size_t edge = m.cell_edge();
+  VIT_CHECK(grid.rows % edge == 0 && grid.columns % edge == 0, kWhere, "the native grid of ", grid.rows,
+            " x ", grid.columns, " patches cannot be cut into cells of ", edge, " x ", edge);
 }
 
 void validate_windows(const ModelConfig& c) {

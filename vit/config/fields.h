@@ -25,13 +25,14 @@ template <> struct EnumNames<AddedTable> {
 };
 template <> struct EnumNames<TableResampling> {
   static constexpr std::string_view values[] = {"bicubic_antialias", "bicubic", "bicubic_plus_tenth", "bilinear",
-                                                "bilinear_antialias", "bilinear_aligned", "tiled", "bucketed"};
+                                                "bilinear_antialias", "bilinear_aligned", "tiled", "bucketed",
+                                                "bilinear_plus_tenth", "bilinear_zeros"};
 };
 template <> struct EnumNames<TableReuse> {
   static constexpr std::string_view values[] = {"equal_grid", "equal_count_and_square"};
 };
 template <> struct EnumNames<RopeKind> {
-  static constexpr std::string_view values[] = {"none", "axial", "mixed", "volume"};
+  static constexpr std::string_view values[] = {"none", "axial", "mixed", "volume", "volume_pairs"};
 };
 template <> struct EnumNames<RelativeKind> {
   static constexpr std::string_view values[] = {"table", "mlp", "axes"};
@@ -98,6 +99,12 @@ template <> struct EnumNames<ResizeRule> {
                                                 "contain_trunc", "nearer_scale", "patches", "area", "longest", "patch_limit",
                                                 "token_count", "box", "tiles"};
 };
+template <> struct EnumNames<TileCanvas> {
+  static constexpr std::string_view values[] = {"least_change", "nearest_ratio", "least_enlarged", "listed", "whole_edges"};
+};
+template <> struct EnumNames<TileOverview> {
+  static constexpr std::string_view values[] = {"last_of_several", "always_first"};
+};
 template <> struct EnumNames<ShortEdges> {
   static constexpr std::string_view values[] = {"kept", "each", "both"};
 };
@@ -139,9 +146,11 @@ void visit_position(Position& p, const Visit& visit) {
   visit("added", p.added);
   visit("added_grid", p.added_grid);
   visit("added_prefix_rows", p.added_prefix_rows);
+  visit("added_steps", p.added_steps, Shown::unless_default);
   visit("resampling", p.resampling);
   visit("reuse", p.reuse);
   visit("square_table", p.square_table, Shown::unless_default);
+  visit("swapped_grid", p.swapped_grid, Shown::unless_default);
   visit("rope", p.rope);
   visit("coordinates", p.coordinates);
   visit("coordinate_offset", p.coordinate_offset);
@@ -194,6 +203,7 @@ void visit_merger(Fields& m, const Visit& visit) {
   visit("convolution_norms", m.convolution_norms, Shown::unless_default);
   visit("convolution_norm_eps", m.convolution_norm_eps, Shown::unless_default);
   visit("strided_dims", m.strided_dims, Shown::unless_default);
+  visit("strided_bias", m.strided_bias, Shown::unless_default);
   visit("hidden_dim", m.hidden_dim);
   visit("out_dim", m.out_dim);
   visit("gated", m.gated, Shown::unless_default);
@@ -201,13 +211,19 @@ void visit_merger(Fields& m, const Visit& visit) {
   visit("activation", m.activation);
   visit("out_activation", m.out_activation, Shown::unless_default);
   visit("mlp_norm", m.mlp_norm, Shown::unless_default);
+  visit("later_size", m.later_size, Shown::unless_default);
+  visit("later_cells", m.later_cells, Shown::unless_default);
   visit("second_mlp", m.second_mlp, Shown::unless_default);
+  visit("second_hidden_dim", m.second_hidden_dim, Shown::unless_default);
+  visit("second_out_dim", m.second_out_dim, Shown::unless_default);
+  visit("second_norm", m.second_norm, Shown::unless_default);
   visit("mlp_norm_eps", m.mlp_norm_eps, Shown::unless_default);
   visit("projection_dim", m.projection_dim, Shown::unless_default);
   visit("projection_bias", m.projection_bias, Shown::unless_default);
   visit("projection_norm", m.projection_norm, Shown::unless_default);
   visit("projection_norm_eps", m.projection_norm_eps, Shown::unless_default);
   visit("out_norm", m.out_norm, Shown::unless_default);
+  visit("out_norm_weights", m.out_norm_weights, Shown::unless_default);
   visit("out_norm_eps", m.out_norm_eps, Shown::unless_default);
   visit("tokens", m.tokens, Shown::unless_default);
   visit("deepstack", m.deepstack, Shown::unless_default);
@@ -297,6 +313,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("layer_scale", c.encoder.layer_scale);
   visit("token_norm", c.encoder.token_norm);
   visit("pooled_norm", c.head.pooled_norm);
+  visit("pooled_norm_eps", c.head.pooled_norm_eps, Shown::unless_default);
   visit("pooling", c.head.pooling);
   visit("pools_merged", c.head.pools_merged, Shown::unless_default);
   visit("pooled_tokens", c.head.pooled_tokens, Shown::unless_default);
@@ -342,6 +359,10 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("patch_size", c.patch_size, Shown::unless_default);
   visit("max_side", c.max_side, Shown::unless_default);
   visit("max_tiles", c.max_tiles, Shown::unless_default);
+  visit("min_tiles", c.min_tiles, Shown::unless_default);
+  visit("canvas", c.canvas, Shown::unless_default);
+  visit("canvases", c.canvases, Shown::unless_default);
+  visit("overview", c.overview, Shown::unless_default);
   visit("fills_canvas", c.fills_canvas, Shown::unless_default);
   visit("edge_multiple", c.edge_multiple, Shown::unless_default);
   visit("min_area", c.min_area, Shown::unless_default);

@@ -59,8 +59,9 @@ struct HeadConfig {
   bool pools_merged = false;  // of the visual tokens of the merger: pooling patch_mean, without prefix
   std::vector<std::size_t> pooled_tokens{};             // of Pooling::prefix_tokens
   std::optional<AttentionPoolConfig> attention_pool{};  // of Pooling::attention
-  bool pooled_norm = false;  // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
-  bool pooler = false;       // pooled = tanh(W pooled + b) (Hugging Face ViT and DeiT without classifier)
+  bool pooled_norm = false;      // LayerNorm after pooling (timm fc_norm; Hugging Face CLIP)
+  float pooled_norm_eps = 0.0f;  // of that; 0 = of the norms of the encoder
+  bool pooler = false;           // pooled = tanh(W pooled + b) (Hugging Face ViT and DeiT without classifier)
   std::optional<ProjectionConfig> projection{};  // to the joint space
   std::optional<JointHeadConfig> joint{};        // blocks that compute the projected vector
   HeadInput input = HeadInput::pooled;           // what the classifier reads

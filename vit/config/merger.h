@@ -46,11 +46,18 @@ struct MergerLinear {
   bool bias = false;    // of the map
   bool operator==(const MergerLinear&) const = default;
 };
-/// A convolution of 3 x 3 vectors with a padding of 1, without bias.
+/// A convolution of 3 x 3 vectors with a padding of 1.
 struct MergerConvolution {
   std::size_t dim = 0;     // channels of the output
   std::size_t stride = 1;  // in rows and columns
+  bool bias = false;       // of those with stride 2
   bool operator==(const MergerConvolution&) const = default;
+};
+/// Cells of the vectors that earlier steps made of single tokens.
+struct MergerCells {
+  std::size_t size = 2;                    // edge of a cell, in vectors
+  CellRule rule = CellRule::side_by_side;  // how they are combined
+  bool operator==(const MergerCells&) const = default;
 };
 /// gelu(x), exact.
 struct MergerGelu {
@@ -89,6 +96,7 @@ enum class MergerPlace {
   third_convolution,   // ... and another (GOT-OCR)
   mlp,                 // an MLP
   mlp_norm,            // a norm (ERNIE-4.5-VL)
+  later_cells,         // cells of what the MLP made of each token (MiniMax-M3, Perception LM)
   second_mlp,          // another MLP ...
   second_norm,         // ... and its norm (ERNIE-4.5-VL)
   projection_norm,     // a norm (Gemma 4)
@@ -101,7 +109,7 @@ struct MergerStep {
   MergerPlace place = MergerPlace::mlp;  // in the order of the data
   /// What is applied.
   std::variant<MergerNorm, MergerAffine, MergerLinear, MergerGelu, MergerSoftmax, MergerMlp,
-               MergerConvolution>
+               MergerConvolution, MergerCells>
       layer{};
 
   /// Channels of its output, for an input of `width`.
@@ -110,6 +118,8 @@ struct MergerStep {
     if (const auto* mlp = std::get_if<MergerMlp>(&layer)) return mlp->out_dim;
     if (const auto* softmax = std::get_if<MergerSoftmax>(&layer)) return softmax->dim;
     if (const auto* convolution = std::get_if<MergerConvolution>(&layer)) return convolution->dim;
+    if (const auto* cells = std::get_if<MergerCells>(&layer))
+      return cells->rule == CellRule::mean ? width : width * cells->size * cells->size;
     return width;
   }
   bool operator==(const MergerStep&) const = default;
@@ -140,11 +150,17 @@ struct VIT_API MergerConfig {
   }
   /// E: channels of a visual token.
   std::size_t width(std::size_t embed_dim) const { return width_after(steps.size(), embed_dim); }
+  /// Edge of the square of tokens that make one vector, without convolutions.
+  std::size_t cell_edge() const {
+    const auto* const later = find<MergerCells>(MergerPlace::later_cells);
+    return cells.size * (later != nullptr ? later->size : 1);
+  }
   /// Rows, or columns, of visual tokens of a grid with `length` cells along them.
   std::size_t out_length(std::size_t length) const {
     for (const MergerStep& step : steps) {
       if (const auto* convolution = std::get_if<MergerConvolution>(&step.layer))
         length = (length + convolution->stride - 1) / convolution->stride;
+      if (const auto* later = std::get_if<MergerCells>(&step.layer)) length /= later->size;
     }
     return length;
   }

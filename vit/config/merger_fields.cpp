@@ -18,11 +18,18 @@ struct FieldsOfStep {
       case MergerPlace::middle_norm: f.middle_norm_eps = norm.eps; return;
       case MergerPlace::mlp_norm: f.mlp_norm = true, f.mlp_norm_eps = norm.eps; return;
       case MergerPlace::projection_norm: f.projection_norm = true, f.projection_norm_eps = norm.eps; return;
-      case MergerPlace::out_norm: f.out_norm = true, f.out_norm_eps = norm.eps; return;
-      default: return;  // that of the second MLP, which is a field of its own
+      case MergerPlace::out_norm:
+        f.out_norm = true, f.out_norm_eps = norm.eps, f.out_norm_weights = step.has_weights;
+        return;
+      case MergerPlace::second_norm: f.second_norm = true; return;
+      default: return;
     }
   }
   void operator()(const MergerAffine&) const { f.standardize = true; }
+  void operator()(const MergerCells& cells) const {
+    f.later_size = cells.size;
+    f.later_cells = cells.rule;
+  }
   void operator()(const MergerGelu&) const {}
   void operator()(const MergerSoftmax& softmax) const { f.softmax_dim = softmax.dim; }
   void operator()(const MergerLinear& linear) const {
@@ -35,11 +42,15 @@ struct FieldsOfStep {
       f.convolution_dim = convolution.dim;
     } else {
       f.strided_dims.push_back(convolution.dim);
+      f.strided_bias = convolution.bias;
     }
   }
   void operator()(const MergerMlp& mlp) const {
     if (place == MergerPlace::second_mlp) {
       f.second_mlp = true;
+      f.second_norm = false;  // until its step is read
+      f.second_hidden_dim = mlp.hidden_dim == f.out_dim ? 0 : mlp.hidden_dim;
+      f.second_out_dim = mlp.out_dim == f.out_dim ? 0 : mlp.out_dim;
       return;
     }
     f.hidden_dim = mlp.hidden_dim;
@@ -52,7 +63,7 @@ struct FieldsOfStep {
 };
 
 void add_mlps(const MergerFields& f, MergerConfig& out) {
-  const bool follows = f.mlp_norm || f.second_mlp;
+  const bool follows = f.mlp_norm || f.second_mlp || f.later_size != 0;
   if (f.hidden_dim == 0 && !follows) return;
   const NormConfig norm{.kind = NormKind::layer, .eps = f.mlp_norm_eps};
   out.add(MergerPlace::mlp, MergerMlp{.hidden_dim = f.hidden_dim,
@@ -62,11 +73,15 @@ void add_mlps(const MergerFields& f, MergerConfig& out) {
                                       .activation = f.activation,
                                       .out_activation = f.out_activation});
   if (f.mlp_norm) out.add(MergerPlace::mlp_norm, MergerNorm{.norm = norm});
+  if (f.later_size != 0)
+    out.add(MergerPlace::later_cells, MergerCells{.size = f.later_size, .rule = f.later_cells});
   if (!f.second_mlp) return;
   out.add(MergerPlace::second_mlp,
-          MergerMlp{
-              .hidden_dim = f.out_dim, .out_dim = f.out_dim, .bias = f.mlp_bias, .activation = f.activation});
-  out.add(MergerPlace::second_norm, MergerNorm{.norm = norm});
+          MergerMlp{.hidden_dim = f.second_hidden_dim != 0 ? f.second_hidden_dim : f.out_dim,
+                    .out_dim = f.second_out_dim != 0 ? f.second_out_dim : f.out_dim,
+                    .bias = f.mlp_bias,
+                    .activation = f.activation});
+  if (f.second_norm) out.add(MergerPlace::second_norm, MergerNorm{.norm = norm});
 }
 
 void add_convolutions(const MergerFields& f, MergerConfig& out) {
@@ -77,7 +92,7 @@ void add_convolutions(const MergerFields& f, MergerConfig& out) {
   if (f.convolution_norms) out.add(MergerPlace::convolution_norm, norm);
   MergerPlace place = MergerPlace::second_convolution;
   for (const std::size_t dim : f.strided_dims) {  // validate() refuses more than two
-    out.add(place, MergerConvolution{.dim = dim, .stride = 2});
+    out.add(place, MergerConvolution{.dim = dim, .stride = 2, .bias = f.strided_bias});
     place = MergerPlace::third_convolution;
   }
 }
@@ -137,7 +152,8 @@ std::optional<MergerConfig> merger_of(const MergerFields& f) {
   if (f.projection_dim != 0 || f.out_norm)
     out.add(MergerPlace::projection, MergerLinear{.dim = f.projection_dim, .bias = f.projection_bias});
   if (f.out_norm)
-    out.add(MergerPlace::out_norm, MergerNorm{.norm = {.kind = NormKind::rms, .eps = f.out_norm_eps}});
+    out.add(MergerPlace::out_norm, MergerNorm{.norm = {.kind = NormKind::rms, .eps = f.out_norm_eps},
+                                              .has_weights = f.out_norm_weights});
   if (f.tokens != TokenStage::encoder) out.tokens_after = f.tokens == TokenStage::reduced ? reduced : merged;
   out.deepstack = f.deepstack;
   out.blocks = f.blocks;

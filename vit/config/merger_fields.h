@@ -33,6 +33,7 @@ struct MergerFields {
   bool convolution_norms = false;   // LayerNorms before and after it
   float convolution_norm_eps = 1e-6f;
   std::vector<std::size_t> strided_dims{};  // of one or two further ones, with stride 2
+  bool strided_bias = false;
   std::size_t hidden_dim = 0;
   std::size_t out_dim = 0;
   bool gated = false;
@@ -40,13 +41,19 @@ struct MergerFields {
   Activation activation = Activation::gelu;
   Activation out_activation = Activation::none;
   bool mlp_norm = false;
-  bool second_mlp = false;  // an MLP without gate, and a norm, both out_dim wide
+  std::size_t later_size = 0;  // cells of what the MLP makes of each token
+  CellRule later_cells = CellRule::side_by_side;
+  bool second_mlp = false;            // an MLP without gate
+  std::size_t second_hidden_dim = 0;  // 0 = out_dim
+  std::size_t second_out_dim = 0;     // 0 = out_dim
+  bool second_norm = true;            // a norm after it
   float mlp_norm_eps = 1e-6f;
   std::size_t projection_dim = 0;
   bool projection_bias = false;
   bool projection_norm = false;  // RMSNorm without weight
   float projection_norm_eps = 1e-6f;
   bool out_norm = false;  // RMSNorm
+  bool out_norm_weights = true;
   float out_norm_eps = 1e-5f;
   TokenStage tokens = TokenStage::encoder;
   std::vector<std::size_t> deepstack{};

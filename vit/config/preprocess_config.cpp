@@ -45,6 +45,17 @@ void validate(const PreprocessConfig& config) {
     check_edge("the width of a tile", c.resize_width, 4096);
     check_edge("the number of tiles", c.max_tiles, 256);
     VIT_CHECK(!c.crop && c.resize_height == c.resize_width, kName, of, "tiles are squares and not cropped");
+    VIT_CHECK(c.min_tiles >= 1 && c.min_tiles <= c.max_tiles, kName, of, "the least number of tiles, ",
+              c.min_tiles, ", must be 1 to the largest, ", c.max_tiles);
+    if (c.canvas == TileCanvas::whole_edges) check_edge("the longest edge", c.longest_edge, kMaxInputEdge);
+    VIT_CHECK((c.canvas == TileCanvas::listed) == !c.canvases.empty() && c.canvases.size() % 2 == 0 &&
+                  c.canvases.size() <= 512,
+              kName, of, "canvases are listed by height and width, at most 256 of them, got ",
+              c.canvases.size(), " numbers");
+    for (const std::size_t edge : c.canvases)
+      VIT_CHECK(edge >= 1 && edge <= kMaxInputEdge && edge % c.resize_height == 0, kName, of,
+                "the edges of canvases must be multiples of a tile's ", c.resize_height, " pixels, got ",
+                edge);
   } else if (c.resize != ResizeRule::none) {
     check_edge("the height to resize to", c.resize_height, std::size_t{1} << 22);
     check_edge("the width to resize to", c.resize_width, std::size_t{1} << 22);

@@ -65,6 +65,7 @@ struct Apply {
   TensorView<float> operator()(const ConvolutionLayer& convolution) const {  // of windows
     return (*this)(convolution.product);
   }
+  TensorView<float> operator()(const CellsLayer&) const { return in; }  // combined as they were read
   TensorView<float> operator()(const MlpLayer& mlp) const {
     const TensorView<float> hidden = other(in, mlp.fc1.out_features());
     if (!mlp.gate) {
@@ -128,6 +129,12 @@ GridSize Merger::cells_of(const CellConfig& config, GridSize grid) {
             " patches cannot be cut into cells of ", size, " x ", size,
             ", from which this model makes its visual tokens; edges of images must be whole cells");
   return {ceil_div(grid.rows, size), ceil_div(grid.columns, size)};
+}
+
+void Merger::check_grid(const MergerConfig& config, GridSize grid) {
+  CellConfig cells = config.cells;
+  cells.size = config.cell_edge();
+  cells_of(cells, grid);
 }
 
 std::size_t Merger::cells_at_once(std::size_t count) {
@@ -194,9 +201,14 @@ struct Merger::Map {
 
 namespace {
 
-/// The first convolution of the steps from `first` on; their number if there is none.
-std::size_t next_convolution(const std::vector<MergerLayer>& steps, std::size_t first) {
-  while (first < steps.size() && !std::holds_alternative<ConvolutionLayer>(steps[first])) ++first;
+/// Whether a step reads the vectors around one, and so the whole map that the steps before it made.
+bool reads_map(const MergerLayer& step) {
+  return std::holds_alternative<ConvolutionLayer>(step) || std::holds_alternative<CellsLayer>(step);
+}
+
+/// The first of such steps from `first` on; their number if there is none.
+std::size_t next_of_map(const std::vector<MergerLayer>& steps, std::size_t first) {
+  while (first < steps.size() && !reads_map(steps[first])) ++first;
   return first;
 }
 
@@ -217,12 +229,61 @@ void write_window(const TensorView<float>& rows, GridSize from, GridSize to, std
   }
 }
 
+/// The vectors of cell `cell` of `size` x `size` to out, row by row, or their mean.
+void write_later_cell(const TensorView<float>& rows, GridSize from, GridSize to, const CellsLayer& cells,
+                      std::size_t cell, float* out) {
+  const std::size_t width = rows.num_columns(), per_image = to.rows * to.columns;
+  const std::size_t image = cell / per_image * from.rows * from.columns;
+  const std::size_t top = cell % per_image / to.columns * cells.size,
+                    left = cell % per_image % to.columns * cells.size;
+  if (cells.is_mean) std::fill_n(out, width, 0.0f);
+  for (std::size_t i = 0; i < cells.size * cells.size; ++i) {
+    const float* const x = rows.row(image + (top + i / cells.size) * from.columns + left + i % cells.size);
+    if (!cells.is_mean) std::copy_n(x, width, out + i * width);
+    for (std::size_t c = 0; cells.is_mean && c < width; ++c) out[c] += x[c];
+  }
+  const float factor = 1.0f / static_cast<float>(cells.size * cells.size);
+  for (std::size_t c = 0; cells.is_mean && c < width; ++c) out[c] *= factor;
+}
+
+/// What a step reads of the map `in` for vector `cell` of the map `to`, to out.
+struct ReadMap {
+  const TensorView<float>& rows;
+  GridSize from, to;
+  std::size_t cell;
+  float* out;
+
+  void operator()(const ConvolutionLayer& step) const {
+    write_window(rows, from, to, step.stride, cell, out);
+  }
+  void operator()(const CellsLayer& step) const { write_later_cell(rows, from, to, step, cell, out); }
+  template <typename Layer>
+  void operator()(const Layer&) const {}  // reads rows
+};
+
+/// The map that a step makes of one with these vectors.
+GridSize made_of(const MergerLayer& step, GridSize in) {
+  if (const auto* convolution = std::get_if<ConvolutionLayer>(&step))
+    return {ceil_div(in.rows, convolution->stride), ceil_div(in.columns, convolution->stride)};
+  if (const auto* cells = std::get_if<CellsLayer>(&step))
+    return {in.rows / cells->size, in.columns / cells->size};
+  return in;
+}
+
+/// Numbers of what a step reads of a map so wide.
+std::size_t width_read(const MergerLayer& step, std::size_t width) {
+  const auto* const cells = std::get_if<CellsLayer>(&step);
+  return cells == nullptr ? 9 * width : cells->is_mean ? width : width * cells->size * cells->size;
+}
+
 }  // namespace
 
 std::size_t Merger::widest_map(const MergerConfig& config, std::size_t embed_dim) {
   std::size_t width = config.cell_width(embed_dim), widest = 0;
   for (const MergerStep& step : config.steps) {
-    if (std::holds_alternative<MergerConvolution>(step.layer)) widest = std::max(widest, width);
+    if (std::holds_alternative<MergerConvolution>(step.layer) ||
+        std::holds_alternative<MergerCells>(step.layer))
+      widest = std::max(widest, width);
     width = step.width(width);
   }
   return widest;
@@ -233,14 +294,13 @@ std::size_t Merger::embed_dim(TensorView<const float> tokens) const {
   return tokens.dim(2) / std::max<std::size_t>(config_.blocks.size(), 1);
 }
 
-/// The steps from `first` to before `last`, of which only the first may be a convolution, which reads `in`.
+/// The steps from `first` to before `last`, of which only the first may read a map, which is `in`.
 void Merger::run_steps(Part part, std::size_t first, std::size_t last, const Map& in, const Map& out,
                        const MergerOutputs& outputs, const Pass& pass) const {
   const std::size_t total = part.tokens.dim(0) * out.cells.rows * out.cells.columns;
-  const auto* const convolution =
-      first < layers_.steps.size() ? std::get_if<ConvolutionLayer>(&layers_.steps[first]) : nullptr;
-  const std::size_t width = convolution != nullptr ? convolution->product.in_features()
-                                                   : config_.cell_width(embed_dim(part.tokens));
+  const bool starts = first < last && reads_map(layers_.steps[first]) && !in.rows.empty();
+  const std::size_t width = starts ? width_read(layers_.steps[first], in.rows.num_columns())
+                                   : config_.cell_width(embed_dim(part.tokens));
   for (part.first = 0; part.first < total; part.first += part.count) {
     part.count = std::min(kCellsAtOnce, total - part.first);
     const auto keep = [&](const TensorView<float>& rows, const TensorView<float>& to) {
@@ -248,12 +308,13 @@ void Merger::run_steps(Part part, std::size_t first, std::size_t last, const Map
         std::copy_n(rows.row(i), rows.num_columns(), to.data() + (part.first + i) * rows.num_columns());
     };
     TensorView<float> rows = Activations::view_rows(pass.activations.cells, part.count, width);
-    if (convolution == nullptr) {
+    if (!starts) {
       gather(part, rows, pass);
     } else {
       parallel_for_parts(part.count, /*size=*/4, pass.threads, [&](std::size_t begin, std::size_t count) {
         for (std::size_t i = begin; i < begin + count; ++i)
-          write_window(in.rows, in.cells, out.cells, convolution->stride, part.first + i, rows.row(i));
+          std::visit(ReadMap{in.rows, in.cells, out.cells, part.first + i, rows.row(i)},
+                     layers_.steps[first]);
       });
     }
     for (std::size_t i = first; i <= last; ++i) {
@@ -275,12 +336,10 @@ void Merger::forward(TensorView<const float> tokens, const TokenGrid& grid, cons
   Map in{.cells = part.cells};
   for (std::size_t first = 0;;) {
     Map made{.cells = in.cells};
-    if (first < last) {
-      if (const auto* step = std::get_if<ConvolutionLayer>(&layers_.steps[first]))
-        made.cells = {ceil_div(in.cells.rows, step->stride), ceil_div(in.cells.columns, step->stride)};
-    }
-    const bool starts = first < last && std::holds_alternative<ConvolutionLayer>(layers_.steps[first]);
-    const std::size_t end = std::min(last, next_convolution(layers_.steps, first + (starts ? 1 : 0)));
+    // the first step may read a map, which the cells make
+    const bool starts = first < last && reads_map(layers_.steps[first]) && !in.rows.empty();
+    if (starts) made.cells = made_of(layers_.steps[first], in.cells);
+    const std::size_t end = std::min(last, next_of_map(layers_.steps, first + (starts ? 1 : 0)));
     if (end != last) {
       const std::size_t rows = tokens.dim(0) * made.cells.rows * made.cells.columns;
       made.rows = Activations::view_rows(in.rows.data() == a.map.data() ? a.next_map : a.map, rows,

@@ -28,6 +28,11 @@ struct ConvolutionLayer {
   Linear product;  // (O, 9 W)
   std::size_t stride = 1;
 };
+/// Squares of vectors that earlier steps made, side by side or their mean.
+struct CellsLayer {
+  std::size_t size = 1;
+  bool is_mean = false;
+};
 /// gelu(x).
 struct GeluLayer {};
 /// softmax(x), and zeros up to `dim` channels.
@@ -43,8 +48,8 @@ struct MlpLayer {
   Activation out_activation = Activation::none;
 };
 
-using MergerLayer =
-    std::variant<LayerNorm, AffineLayer, Linear, GeluLayer, SoftmaxLayer, MlpLayer, ConvolutionLayer>;
+using MergerLayer = std::variant<LayerNorm, AffineLayer, Linear, GeluLayer, SoftmaxLayer, MlpLayer,
+                                 ConvolutionLayer, CellsLayer>;
 
 /// The layers of a merger: one for each of MergerConfig::steps.
 struct MergerLayers {
@@ -74,11 +79,13 @@ class Merger {
   /// Cells of a grid, including padded ones at its edge. Throws Error for a grid that cannot
   /// be divided into cells.
   static GridSize cells_of(const CellConfig& config, GridSize grid);
+  /// Throws Error for a grid that cannot be divided into all cells on the way.
+  static void check_grid(const MergerConfig& config, GridSize grid);
   /// Cells that forward() works on at a time, of `count` in all, and the widest vector on their way: what
   /// activations need.
   static std::size_t cells_at_once(std::size_t count);
   static std::size_t widest(const MergerConfig& config, std::size_t embed_dim);
-  /// Channels of the widest map that a convolution reads; 0 = there is none.
+  /// Channels of the widest map that a convolution or later cells read; 0 = there is none.
   static std::size_t widest_map(const MergerConfig& config, std::size_t embed_dim);
 
   /// tokens (B, T, C), which are only read, to the outputs in `out`, cells row by row. The bits of a cell

@@ -40,6 +40,33 @@ std::string joined(const std::vector<double>& values) {
   return out;
 }
 
+std::string tile_words(const PreprocessConfig& config, const std::string& size) {
+  const std::string tiles = text("tiles of ", size);
+  std::string out;
+  switch (config.canvas) {
+    case TileCanvas::least_change:
+      out = text("resize, keeping the aspect ratio, into at most ", config.max_tiles, " ", tiles);
+      break;
+    case TileCanvas::nearest_ratio:
+      out = text("resize to ", config.min_tiles, " to ", config.max_tiles, " ", tiles,
+                 " of about the same aspect ratio");
+      break;
+    case TileCanvas::least_enlarged:
+      out = text("resize to at most ", config.max_tiles, " ", tiles, ", enlarging as little as possible");
+      break;
+    case TileCanvas::listed:
+      out = text("resize, keeping the aspect ratio, into one of ", config.canvases.size() / 2,
+                 " canvases of ", tiles);
+      break;
+    case TileCanvas::whole_edges:
+      out = text("resize the longest edge to ", config.longest_edge, ", then edges up to whole ", tiles);
+      break;
+  }
+  return out + (config.overview == TileOverview::always_first
+                    ? ", and the whole image into one more before them"
+                    : ", and if there are several the whole image into one more");
+}
+
 std::string resize_words(const PreprocessConfig& config) {
   const std::string size = text(config.resize_height, " x ", config.resize_width);
   switch (config.resize) {
@@ -77,9 +104,7 @@ std::string resize_words(const PreprocessConfig& config) {
       return text("resize, keeping the aspect ratio, to about ", config.max_patches, " patches of ",
                   config.patch_size, " x ", config.patch_size, ", edges down to multiples of ",
                   config.edge_multiple);
-    case ResizeRule::tiles:
-      return text("resize, keeping the aspect ratio, into at most ", config.max_tiles, " tiles of ", size,
-                  ", and if there are several the whole image into one more");
+    case ResizeRule::tiles: return tile_words(config, size);
   }
   return "";
 }
@@ -106,7 +131,9 @@ std::string Preprocessor::describe() const {
   if (config.size_multiple > 0 && config.resize != ResizeRule::shortest_edge_floored)
     out << ", edges to multiples of " << config.size_multiple;
   out << '\n';
-  if (config.resize == ResizeRule::tiles) {
+  if (config.resize == ResizeRule::tiles && config.canvas == TileCanvas::listed) {
+    out << "pad around to whole tiles\n";
+  } else if (config.resize == ResizeRule::tiles && config.canvas == TileCanvas::least_change) {
     out << "pad at the bottom and right to whole tiles\n";
   } else if (config.pad_multiple > 0) {
     out << (config.pad_at_end ? "pad at the bottom and right to multiples of "

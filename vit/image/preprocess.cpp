@@ -14,6 +14,7 @@
 #include "vit/image/preprocess_memory.h"
 #include "vit/image/preprocess_steps.h"
 #include "vit/image/resample.h"
+#include "vit/image/token_sizes.h"
 #include "vit/image/warp_box.h"
 
 namespace vit {
@@ -227,25 +228,49 @@ void Preprocessor::run(ImageView image, TensorView<float> out, PreprocessMemory&
   memory.buffers_->give_back();
 }
 
-/// The tiles of the canvas row by row, then the whole image as one.
+namespace {
+
+/// A copy of an image of three channels that the next resize may read.
+ImageView kept(ImageView image, Buffer<std::uint8_t>& buffer) {
+  const std::size_t row = 3 * image.width();
+  std::uint8_t* const out = buffer.take(checked_mul(image.height(), row, kWhere));
+  for (std::size_t y = 0; y < image.height(); ++y) std::copy_n(image.row(y), row, out + y * row);
+  return {out, image.height(), image.width(), {.format = image.format()}};
+}
+
+}  // namespace
+
+/// The tiles of the canvas row by row, and the whole image as one before or after them.
 void Preprocessor::Steps::run_tiles(ImageView image, const Plan& canvas, PreprocessMemory& memory,
                                     int threads, TensorView<float> out) const {
+  const auto whole = [](ImageSize size) {
+    return Plan{.rows = {.resized = size.height, .out = size.height, .count = size.height},
+                .columns = {.resized = size.width, .out = size.width, .count = size.width}};
+  };
   const std::size_t height = canvas.rows.out, width = canvas.columns.out, planes = num_channels();
   const std::size_t columns = width / out.dim(2), num_tiles = height / out.dim(1) * columns;
   const std::size_t area = checked_mul(height, width, kWhere);
   const TensorView<float> pixels(memory.buffers_->planes.take(checked_mul(area, planes, kWhere)),
                                  Shape{planes, height, width});
-  write_bytes(resize_to_bytes(image, canvas, memory, threads), canvas, pixels);
+  const bool by_steps = config_.canvas == TileCanvas::whole_edges;
+  if (by_steps) {
+    const ImageSize first = internal::size_before_canvas(image.size(), config_);
+    image = kept(resize_to_bytes(image, whole(first), memory, threads), memory.buffers_->squared);
+  }
+  ImageView resized = resize_to_bytes(image, canvas, memory, threads);
+  write_bytes(resized, canvas, pixels);
+  if (by_steps) image = kept(resized, memory.buffers_->second_step);  // the overview is made of it
+  const bool is_first = config_.overview == TileOverview::always_first;
+  const TensorView<float> tiles = out.part(is_first ? planes : 0, num_tiles * planes);
   for (std::size_t row = 0; row < num_tiles * planes * out.dim(1); ++row) {
     const std::size_t tile = row / out.dim(1) / planes, plane = row / out.dim(1) % planes;
     const std::size_t y = tile / columns * out.dim(1) + row % out.dim(1);
-    std::copy_n(pixels.row(plane * height + y) + tile % columns * out.dim(2), out.dim(2), out.row(row));
+    std::copy_n(pixels.row(plane * height + y) + tile % columns * out.dim(2), out.dim(2), tiles.row(row));
   }
-  if (num_tiles == 1) return;
-  const Plan squashed{.rows = {.resized = out.dim(1), .out = out.dim(1), .count = out.dim(1)},
-                      .columns = {.resized = out.dim(2), .out = out.dim(2), .count = out.dim(2)}};
+  if (num_tiles == 1 && !is_first) return;
+  const Plan squashed = whole({out.dim(1), out.dim(2)});
   write_bytes(resize_to_bytes(image, squashed, memory, threads), squashed,
-              out.part(num_tiles * planes, planes));
+              out.part(is_first ? 0 : num_tiles * planes, planes));
 }
 
 /// `part` padded and normalized.

@@ -67,8 +67,27 @@ enum class ResizeRule {
   /// A box of the image, by default all of it: widened to the aspect ratio of (resize_height, resize_width)
   /// and by a quarter, and warped to it; what lies outside of the image is black (ViTPose)
   box,
-  tiles,  // into a canvas of whole tiles of resize_height x resize_width, at most max_tiles; those in turn
-          // are the result, row by row, and if there are several the image squashed into one more (Llama 4)
+  /// Into a canvas of whole tiles of resize_height x resize_width; those in turn are the result, row by row,
+  /// and the image squashed into one more (TileCanvas, TileOverview)
+  tiles,
+};
+
+/// The canvas of ResizeRule::tiles, and how the image is brought into it.
+enum class TileCanvas {
+  least_change,   // that which changes the image least without making it smaller, at most max_tiles; the
+                  // aspect ratio is kept, and the canvas filled up at the bottom and right (Llama 4)
+  nearest_ratio,  // min_tiles to max_tiles with the nearest aspect ratio, of equals the largest of which the
+                  // image fills more than half; stretched to it (GOT-OCR, InternVL, Aya Vision, DeepSeek-OCR)
+  least_enlarged,  // at most max_tiles, that which changes the image least; stretched (Command A Vision)
+  listed,  // of `canvases` that which keeps most of the image's pixels, of equals that which wastes least;
+           // the aspect ratio is kept, and the image centered (LLaVA-NeXT, LLaVA-OneVision)
+  whole_edges,  // after a resize of the longest edge to longest_edge both up to whole tiles (Idefics 3)
+};
+
+/// The whole image squashed into one more tile.
+enum class TileOverview {
+  last_of_several,  // after the tiles if there are several
+  always_first,     // before them
 };
 
 /// The first step of ResizeRule::area for edges shorter than edge_multiple.
@@ -141,15 +160,19 @@ struct PreprocessConfig {
   /// > 0: of squash, cover and nearer_scale, edges are rounded to the nearest multiple of it, of cover not
   /// below the target.
   std::size_t size_multiple = 0;
-  std::size_t max_patches = 0;    // of patches, patch_limit and token_count
-  std::size_t patch_size = 0;     // of the same: their edge in pixels
-  std::size_t max_tiles = 0;      // of tiles, without the squashed one
-  bool fills_canvas = false;      // of tiles: the largest canvas, and images enlarged to it
-  std::size_t max_side = 0;       // of patch_limit: patches of one edge; 0 = no limit
-  std::size_t edge_multiple = 0;  // of area, longest and token_count, pixels
-  std::size_t min_area = 0;       // of area, pixels
-  std::size_t max_area = 0;       // of area, pixels
-  std::size_t area_frames = 1;    // of area: frames that its limits count (GLM-4V, Qwen3-VL's clips)
+  std::size_t max_patches = 0;                            // of patches, patch_limit and token_count
+  std::size_t patch_size = 0;                             // of the same: their edge in pixels
+  std::size_t max_tiles = 0;                              // of tiles, without the squashed one
+  std::size_t min_tiles = 1;                              // of nearest_ratio
+  TileCanvas canvas = TileCanvas::least_change;           // of tiles
+  TileOverview overview = TileOverview::last_of_several;  // of tiles
+  std::vector<std::size_t> canvases{};  // of listed: height and width of each in turn, pixels
+  bool fills_canvas = false;            // of least_change: the largest canvas, and images enlarged to it
+  std::size_t max_side = 0;             // of patch_limit: patches of one edge; 0 = no limit
+  std::size_t edge_multiple = 0;        // of area, longest and token_count, pixels
+  std::size_t min_area = 0;             // of area, pixels
+  std::size_t max_area = 0;             // of area, pixels
+  std::size_t area_frames = 1;          // of area: frames that its limits count (GLM-4V, Qwen3-VL's clips)
   ShortEdges short_edges = ShortEdges::kept;  // of area
   /// timm: for another target the resize is to floor(target / crop_pct). 0: the ratio of resize to crop is
   /// kept.

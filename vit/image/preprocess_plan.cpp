@@ -305,6 +305,10 @@ Preprocessor::Steps::Plan Preprocessor::Steps::plan(ImageSize image) const {
     const ImageSize canvas = internal::canvas_of_tiles(in, config_);
     plan.rows.out = canvas.height;
     plan.columns.out = canvas.width;
+    if (config_.canvas == TileCanvas::listed) {  // centered
+      plan.rows.at = (canvas.height - resized.height) / 2;
+      plan.columns.at = (canvas.width - resized.width) / 2;
+    }
   }
   VIT_CHECK(plan.rows.out > 0 && plan.columns.out > 0, kWhere, "an image of ", in.width, " x ", in.height,
             " is smaller than one patch of ", config_.crop_multiple, " pixels");
@@ -327,7 +331,8 @@ Shape Preprocessor::Steps::shape_of(const Plan& plan) const {
   if (config_.resize != ResizeRule::tiles) return {num_channels(), plan.rows.out, plan.columns.out};
   const std::size_t num_tiles =
       (plan.rows.out / config_.resize_height) * (plan.columns.out / config_.resize_width);
-  return {num_channels() * (num_tiles > 1 ? num_tiles + 1 : 1), config_.resize_height, config_.resize_width};
+  const bool has_overview = config_.overview == TileOverview::always_first || num_tiles > 1;
+  return {num_channels() * (num_tiles + (has_overview ? 1 : 0)), config_.resize_height, config_.resize_width};
 }
 
 SourceMap Preprocessor::source_map(ImageSize in) const {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "vit/base/check.h"
+#include "vit/base/checked.h"
 
 namespace vit::internal {
 namespace {
@@ -30,6 +32,112 @@ Edges enlarge_short(Edges in, double factor, ShortEdges rule) {
     if (in.width < factor) in = {std::nearbyint(in.height * factor / in.width), factor};
   }
   return in;
+}
+
+/// That changes the image least without making it smaller, or that shrinks it least; of several the smallest.
+/// Scales are float32, as in the library.
+ImageSize least_changed_canvas(ImageSize in, const PreprocessConfig& config) {
+  const auto height = static_cast<float>(in.height), width = static_cast<float>(in.width);
+  struct Canvas {
+    ImageSize size;
+    float scale = 0.0f;
+  } best;
+  const auto is_better = [&](const Canvas& canvas) {
+    if (best.scale == 0.0f) return true;
+    if (canvas.scale == best.scale)
+      return canvas.size.height * canvas.size.width < best.size.height * best.size.width;
+    const bool enlarges = canvas.scale >= 1.0f;
+    if (enlarges != (best.scale >= 1.0f)) return enlarges;
+    return enlarges && !config.fills_canvas ? canvas.scale < best.scale : canvas.scale > best.scale;
+  };
+  for (std::size_t count = config.max_tiles; count >= 1; --count) {
+    for (std::size_t rows = 1; rows <= count; ++rows) {
+      if (count % rows != 0) continue;
+      const ImageSize size{rows * config.resize_height, count / rows * config.resize_width};
+      const Canvas canvas{
+          size, std::min(static_cast<float>(size.height) / height, static_cast<float>(size.width) / width)};
+      if (is_better(canvas)) best = canvas;
+    }
+  }
+  return best.size;
+}
+
+/// Calls visit(rows, columns) for all canvases of `least` to `most` tiles, by their number, then columns.
+template <typename Visit>
+void for_each_canvas(std::size_t least, std::size_t most, const Visit& visit) {
+  for (std::size_t count = std::max<std::size_t>(least, 1); count <= most; ++count) {
+    for (std::size_t columns = 1; columns <= count; ++columns)
+      if (count % columns == 0) visit(count / columns, columns);
+  }
+}
+
+/// The aspect ratio nearest to that of the image; of equals the largest of which the image fills more than
+/// half.
+ImageSize nearest_canvas(ImageSize in, const PreprocessConfig& config) {
+  const double ratio = static_cast<double>(in.width) / static_cast<double>(in.height);
+  const double area = static_cast<double>(in.width) * static_cast<double>(in.height);
+  const double tile = static_cast<double>(config.resize_height) * static_cast<double>(config.resize_width);
+  ImageSize best{config.resize_height, config.resize_width};
+  double least = std::numeric_limits<double>::infinity();
+  for_each_canvas(config.min_tiles, config.max_tiles, [&](std::size_t rows, std::size_t columns) {
+    const double change = std::abs(ratio - static_cast<double>(columns) / static_cast<double>(rows));
+    const bool fills = area > 0.5 * tile * static_cast<double>(columns) * static_cast<double>(rows);
+    if (change > least || (change == least && !fills)) return;
+    least = change;
+    best = {rows * config.resize_height, columns * config.resize_width};
+  });
+  return best;
+}
+
+/// That enlarges the image least, or, if all shrink it, that which shrinks it least.
+ImageSize least_enlarged_canvas(ImageSize in, const PreprocessConfig& config) {
+  ImageSize best{};
+  double scale = 0.0;
+  for_each_canvas(1, config.max_tiles, [&](std::size_t rows, std::size_t columns) {
+    const ImageSize size{rows * config.resize_height, columns * config.resize_width};
+    const double by = std::min(static_cast<double>(size.width) / static_cast<double>(in.width),
+                               static_cast<double>(size.height) / static_cast<double>(in.height));
+    const bool is_better =
+        scale == 0.0 || (by >= 1.0 ? scale < 1.0 || by < scale : by > scale && scale < 1.0);
+    if (!is_better) return;
+    scale = by;
+    best = size;
+  });
+  return best;
+}
+
+/// That which keeps most of the image's pixels, of equals that which wastes least.
+ImageSize listed_canvas(ImageSize in, const PreprocessConfig& config) {
+  const auto height = static_cast<double>(in.height), width = static_cast<double>(in.width);
+  ImageSize best{};
+  std::size_t most = 0, least_wasted = 0;
+  for (std::size_t i = 0; i + 1 < config.canvases.size(); i += 2) {
+    const ImageSize size{config.canvases[i], config.canvases[i + 1]};
+    const double scale =
+        std::min(static_cast<double>(size.width) / width, static_cast<double>(size.height) / height);
+    const std::size_t kept =
+        std::min(whole(std::trunc(width * scale)) * whole(std::trunc(height * scale)), in.width * in.height);
+    const std::size_t wasted = size.height * size.width - kept;
+    if (kept < most || (kept == most && best.height != 0 && wasted >= least_wasted)) continue;
+    best = size;
+    most = kept;
+    least_wasted = wasted;
+  }
+  return best;
+}
+
+/// Both edges up to whole tiles, the longer first.
+ImageSize whole_edges(ImageSize in, const PreprocessConfig& config) {
+  const double ratio = static_cast<double>(in.width) / static_cast<double>(in.height);
+  ImageSize out{};
+  if (in.width >= in.height) {
+    out.width = round_up(in.width, config.resize_width);
+    out.height = round_up(whole(std::trunc(static_cast<double>(out.width) / ratio)), config.resize_height);
+  } else {
+    out.height = round_up(in.height, config.resize_height);
+    out.width = round_up(whole(std::trunc(static_cast<double>(out.height) * ratio)), config.resize_width);
+  }
+  return {std::max(out.height, config.resize_height), std::max(out.width, config.resize_width)};
 }
 
 }  // namespace
@@ -106,32 +214,43 @@ ImageSize size_by_token_count(ImageSize image, const PreprocessConfig& config) {
 }
 
 ImageSize canvas_of_tiles(ImageSize in, const PreprocessConfig& config) {
-  const auto height = static_cast<float>(in.height), width = static_cast<float>(in.width);
-  struct Canvas {
-    ImageSize size;
-    float scale = 0.0f;
-  } best;
-  const auto is_better = [&](const Canvas& canvas) {
-    if (best.scale == 0.0f) return true;
-    if (canvas.scale == best.scale)
-      return canvas.size.height * canvas.size.width < best.size.height * best.size.width;
-    const bool enlarges = canvas.scale >= 1.0f;
-    if (enlarges != (best.scale >= 1.0f)) return enlarges;
-    return enlarges && !config.fills_canvas ? canvas.scale < best.scale : canvas.scale > best.scale;
-  };
-  for (std::size_t count = config.max_tiles; count >= 1; --count) {
-    for (std::size_t rows = 1; rows <= count; ++rows) {
-      if (count % rows != 0) continue;
-      const ImageSize size{rows * config.resize_height, count / rows * config.resize_width};
-      const Canvas canvas{
-          size, std::min(static_cast<float>(size.height) / height, static_cast<float>(size.width) / width)};
-      if (is_better(canvas)) best = canvas;
-    }
+  switch (config.canvas) {
+    case TileCanvas::least_change: break;
+    case TileCanvas::nearest_ratio: return nearest_canvas(in, config);
+    case TileCanvas::least_enlarged: return least_enlarged_canvas(in, config);
+    case TileCanvas::listed: return listed_canvas(in, config);
+    case TileCanvas::whole_edges: return whole_edges(size_before_canvas(in, config), config);
   }
-  return best.size;
+  return least_changed_canvas(in, config);
+}
+
+ImageSize size_before_canvas(ImageSize in, const PreprocessConfig& config) {
+  if (config.canvas != TileCanvas::whole_edges) return in;
+  constexpr std::size_t kLongest = 4096;  // of the library
+  const auto scaled = [](ImageSize from, std::size_t longest) {
+    const double ratio = static_cast<double>(from.width) / static_cast<double>(from.height);
+    const auto edge = static_cast<double>(longest);
+    return from.width >= from.height ? ImageSize{whole(std::trunc(edge / ratio)), longest}
+                                     : ImageSize{longest, whole(std::trunc(edge * ratio))};
+  };
+  ImageSize out = scaled(in, config.longest_edge);
+  std::size_t& shorter = in.width >= in.height ? out.height : out.width;
+  shorter = std::max<std::size_t>(shorter + shorter % 2, 1);
+  if (std::max(out.height, out.width) > kLongest) out = scaled(out, kLongest);
+  return {std::max<std::size_t>(out.height, 1), std::max<std::size_t>(out.width, 1)};
 }
 
 ImageSize size_in_canvas(ImageSize in, ImageSize canvas, const PreprocessConfig& config) {
+  if (config.canvas == TileCanvas::listed) {
+    const double by_width = static_cast<double>(canvas.width) / static_cast<double>(in.width);
+    const double by_height = static_cast<double>(canvas.height) / static_cast<double>(in.height);
+    const auto other = [](std::size_t edge, double scale, std::size_t most) {
+      return std::min(whole(std::ceil(static_cast<double>(edge) * scale)), most);
+    };
+    if (by_width < by_height) return {other(in.height, by_width, canvas.height), canvas.width};
+    return {canvas.height, other(in.width, by_height, canvas.width)};
+  }
+  if (config.canvas != TileCanvas::least_change) return canvas;
   // The library computes with an edge of the canvas in float32, with others in double.
   struct Bound {
     std::size_t most;

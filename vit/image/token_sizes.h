@@ -20,11 +20,12 @@ ImageSize size_by_longest(ImageSize in, const PreprocessConfig& config);
 ImageSize size_by_patch_limit(ImageSize in, const PreprocessConfig& config);
 /// ResizeRule::token_count (Gemma 4): as many patches as fit max_patches, edges down to multiples.
 ImageSize size_by_token_count(ImageSize in, const PreprocessConfig& config);
-/// ResizeRule::tiles (Llama 4): the canvas, whole tiles, that changes the image least without making it
-/// smaller, or the one that shrinks it least; of several the smallest. Scales are float32, as in the library.
+/// ResizeRule::tiles: the canvas, whole tiles, by TileCanvas.
 ImageSize canvas_of_tiles(ImageSize in, const PreprocessConfig& config);
-/// The size of the image in its canvas: as large as fits, but unless fills_canvas not enlarged beyond one
-/// tile.
+/// The size of the image in its canvas.
 ImageSize size_in_canvas(ImageSize in, ImageSize canvas, const PreprocessConfig& config);
+/// The size that precedes the canvas: of TileCanvas::whole_edges the longest edge is longest_edge and the
+/// other even (Idefics 3); that of the image for other rules.
+ImageSize size_before_canvas(ImageSize in, const PreprocessConfig& config);
 
 }  // namespace vit::internal

@@ -34,12 +34,16 @@ void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& 
                          TensorView<float> tokens, const Pass& pass) const {
   const TensorView<float> patches = pass.activations.patches;  // (B, N, K P P)
   const std::size_t num_images = pixels.dim(0), num_steps = position.num_steps();
-  const std::size_t rows = position.grid().rows, planes = pixels.dim(1) / num_steps;
+  const std::size_t rows = position.grid().rows;
+  const std::size_t num_channels = projection_.in_features() / (patch_size_ * patch_size_);
+  const std::size_t planes = planes_of_step(pixels.dim(1), num_steps, num_channels);
+  const bool repeats = planes == pixels.dim(1);
   {
     const StageTimer timer(pass.times, Stage::patchify);
     parallel_for(num_images * num_steps * rows, pass.threads, [&](std::size_t task, int) {
       const std::size_t image = task / rows / num_steps, step = task / rows % num_steps;
-      cut(pixels[image].part(step * planes, planes), position, step, task % rows, patches[image]);
+      cut(pixels[image].part(repeats ? 0 : step * planes, planes), position, step, task % rows,
+          patches[image]);
     });
   }
   const StageTimer timer(pass.times, Stage::embed);

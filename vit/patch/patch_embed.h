@@ -22,6 +22,11 @@ struct PatchNorms {
   std::optional<LayerNorm> tokens{};     // (C), after positions are added, of all tokens
 };
 
+/// Planes of a step of an input with `planes`: all of them if they are those of one image, which is repeated.
+constexpr std::size_t planes_of_step(std::size_t planes, std::size_t num_steps, std::size_t num_channels) {
+  return planes == num_channels ? planes : planes / num_steps;
+}
+
 class PatchEmbed {
  public:
   /// projection: (C, K P P) with or without bias; prefix: (prefix tokens, C), class token first, then
@@ -35,7 +40,8 @@ class PatchEmbed {
 
   /// pixels (B, K, H, W) -> tokens (B, T, C) with the position rows added, and normalized if a model has
   /// that. Uses activations.patches. Of positions with several steps pixels are (B, steps planes, H, W) and N
-  /// = steps h w; where those of a step are the planes of several frames, its patches are projected as such.
+  /// = steps h w; if those of a step are the planes of several frames, its patches are projected as such. The
+  /// planes of one image (B, K, H, W) are those of each step.
   void forward(TensorView<const float> pixels, const PositionContext& position, TensorView<float> tokens,
                const Pass& pass) const;
 

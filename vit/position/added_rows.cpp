@@ -66,7 +66,8 @@ void AddedRows::load_table(TensorView<const float> table, std::size_t embed_dim)
     std::ranges::copy(table.flat(), table_.data());
     return;
   }
-  const std::size_t num_native = num_patches(config_.added_grid);
+  const std::size_t num_native =
+      num_patches(config_.added_grid) * std::max<std::size_t>(config_.added_steps, 1);
   const bool with_prefix = config_.added == AddedTable::prefix_and_patches;
   const bool fits = table.rank() == 2 && table.num_columns() == embed_dim &&
                     (with_prefix ? table.dim(0) > num_native : table.dim(0) == num_native);
@@ -119,16 +120,30 @@ RowsOfGrid AddedRows::rows_of(GridSize grid) const {
   }
   const std::size_t num_rows = checked_add(num_prefix_rows_, num_patches(grid), kRows);
   const std::size_t edge = std::max(grid.rows, grid.columns);
-  const GridSize whole = config_.square_table ? GridSize{edge, edge} : grid;
+  const GridSize whole = config_.square_table   ? GridSize{edge, edge}
+                         : config_.swapped_grid ? GridSize{grid.columns, grid.rows}
+                                                : grid;
   Tensor<float> rows = resampled(table_, whole);
-  if (whole != grid) rows = top_left(rows, edge, grid);
+  if (config_.square_table && whole != grid) rows = top_left(rows, edge, grid);
   if (num_prefix_rows_ > 0) out.prefix = copy_rows(rows, 0, num_prefix_rows_);
   out.patches = num_prefix_rows_ > 0 ? copy_rows(rows, num_prefix_rows_, num_rows) : std::move(rows);
   return out;
 }
 
+RowsOfGrid AddedRows::rows_of_steps(const PatchSequence& sequence) const {
+  VIT_CHECK(sequence.grid == config_.added_grid && sequence.num_steps == config_.added_steps, kRows,
+            "the position table has rows for ", config_.added_steps, " steps of ",
+            position::to_string(config_.added_grid), " patches, got ", sequence.num_steps, " of ",
+            position::to_string(sequence.grid));
+  RowsOfGrid out;
+  if (num_prefix_rows_ > 0) out.prefix = copy_rows(table_, 0, num_prefix_rows_);
+  out.patches = copy_rows(table_, num_prefix_rows_, table_.dim(0));
+  return out;
+}
+
 RowsOfGrid AddedRows::of_grid(const PatchSequence& sequence) const {
   RowsOfGrid out;
+  if (has_time()) return rows_of_steps(sequence);
   if (!empty()) out = rows_of(sequence.grid);
   if (!out.patches.empty() && sequence.windows)
     out.patches = in_order(out.patches, sequence.windows->patches);

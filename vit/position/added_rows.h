@@ -37,6 +37,8 @@ class AddedRows {
   RowsOfGrid of_grid(const position::PatchSequence& sequence) const;
 
   bool empty() const noexcept { return table_.empty(); }
+  /// Whether there are rows for each step in time.
+  bool has_time() const noexcept { return config_.added_steps != 0; }
   std::size_t num_prefix_rows() const noexcept { return num_prefix_rows_; }  // p
 
  private:
@@ -45,10 +47,11 @@ class AddedRows {
   Tensor<float> resampled(TensorView<const float> table, GridSize grid) const;
   Tensor<float> resampled_axes(GridSize grid) const;
   RowsOfGrid rows_of(GridSize grid) const;
+  RowsOfGrid rows_of_steps(const position::PatchSequence& sequence) const;
 
   PositionConfig config_;
   std::size_t num_prefix_rows_ = 0;
-  Tensor<float> table_;                 // (p + N, C) or (2, L, C)
+  Tensor<float> table_;                 // (p + N, C) or (2, L, C); (p + steps N, C) with steps in time
   std::vector<Tensor<float>> between_;  // (p + N, C) of each block but the last, or none
 };
 

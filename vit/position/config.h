@@ -30,12 +30,14 @@ enum class AddedTable {
 enum class TableResampling {
   bicubic_antialias,  // a = -0.5, widened when shrinking: timm, DINOv2 with registers
   bicubic,  // a = -0.75, four clamped taps: Hugging Face ViT, DeiT, DINOv2, CLIP, SigLIP, I-JEPA; Naver, EVA
-  bicubic_plus_tenth,  // the same with sampling scale old / (new + 0.1): Meta DINOv2 without registers
-  bilinear,            // two clamped taps: Meta Perception Encoder
-  bilinear_antialias,  // SigLIP 2 NaFlex
-  bilinear_aligned,    // two taps, corners on corners (align_corners = true): Qwen3-VL
-  tiled,               // repeated, not resampled: row i is row i mod G of the table (SAM 3)
-  bucketed,            // the row in whose share of the edge a patch begins, in float32: Idefics 2 and 3
+  bicubic_plus_tenth,   // the same with sampling scale old / (new + 0.1): Meta DINOv2 without registers
+  bilinear,             // two clamped taps: Meta Perception Encoder
+  bilinear_antialias,   // SigLIP 2 NaFlex
+  bilinear_aligned,     // two taps, corners on corners (align_corners = true): Qwen3-VL
+  tiled,                // repeated, not resampled: row i is row i mod G of the table (SAM 3)
+  bucketed,             // the row in whose share of the edge a patch begins, in float32: Idefics 2 and 3
+  bilinear_plus_tenth,  // bilinear with sampling scale old / (new + 0.1): Hy4
+  bilinear_zeros,       // bilinear between the rows and zeros around the table: Muse
 };
 
 /// When resampling is skipped.
@@ -46,10 +48,11 @@ enum class TableReuse {
 
 /// The coordinates that rotate a channel pair of queries and keys.
 enum class RopeKind {
-  none,    // no rotation
-  axial,   // that of one axis
-  mixed,   // both, with learned frequencies of each layer and head
-  volume,  // time, row and column, each for a third of the channels (V-JEPA 2)
+  none,          // no rotation
+  axial,         // that of one axis
+  mixed,         // both, with learned frequencies of each layer and head
+  volume,        // time, row and column, each for a third of the channels, which do not form pairs (V-JEPA 2)
+  volume_pairs,  // the same as a rotation: a third of the pairs for each axis (MiniMax-M3)
 };
 
 /// Coordinate of patch index i of G along one axis.
@@ -147,10 +150,15 @@ struct PositionConfig {
   GridSize added_grid;                  // grid that the learned table was trained on
   /// Leading rows for class and distillation token; 0 unless prefix_and_patches
   std::size_t added_prefix_rows = 0;
+  /// The table has rows for the patches of each of these steps in time, step by step (VideoMAE, ViViT); 0 =
+  /// the same rows in each.
+  std::size_t added_steps = 0;
   TableResampling resampling = TableResampling::bicubic_antialias;  // of a learned table
   TableReuse reuse = TableReuse::equal_grid;                        // when it is not resampled
   /// A rectangle takes the top left of the table as it is for the square of its longer edge (RADIO).
   bool square_table = false;
+  /// The rows are those of a grid with rows and columns swapped, in its order (Muse).
+  bool swapped_grid = false;
   /// A table like the added one, for all tokens, is added after each block but the last (YOLOS).
   bool between_blocks = false;
 

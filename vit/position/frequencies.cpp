@@ -195,6 +195,19 @@ FrequencyVectors FrequencyVectors::volume(const RopeFrequencies& frequencies, st
   return FrequencyVectors(std::move(vectors));
 }
 
+FrequencyVectors FrequencyVectors::volume_pairs(const RopeFrequencies& frequencies, std::size_t head_dim) {
+  const std::size_t per_axis = frequencies.size();
+  VIT_CHECK(6 * per_axis <= head_dim, "FrequencyVectors", per_axis,
+            " frequencies of three axes in a head of ", head_dim, " channels");
+  std::vector<FrequencyVector> vectors(head_dim / 2);
+  for (std::size_t i = 0; i < per_axis; ++i) {
+    vectors[i].t = frequencies[i];
+    vectors[per_axis + i].y = frequencies[i];
+    vectors[2 * per_axis + i].x = frequencies[i];
+  }
+  return FrequencyVectors(std::move(vectors));
+}
+
 std::span<const FrequencyVector> FrequencyVectors::of(std::size_t layer, std::size_t head) const {
   VIT_CHECK(layer < num_layers_ && head < num_heads_, "FrequencyVectors", "layer ", layer, ", head ", head,
             " of ", num_layers_, " layers with ", num_heads_, " heads");

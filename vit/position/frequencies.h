@@ -112,6 +112,9 @@ class VIT_API FrequencyVectors {
   /// of the third part for t_x, in each of which channel i has frequency i mod F; the rest is zero. Throws
   /// Error if 6F exceeds d.
   static FrequencyVectors volume(const RopeFrequencies& frequencies, std::size_t head_dim);
+  /// d / 2 vectors, one per pair (MiniMax-M3): F for t_t, F for t_y, F for t_x; the rest is zero. Throws
+  /// Error if 6F exceeds d.
+  static FrequencyVectors volume_pairs(const RopeFrequencies& frequencies, std::size_t head_dim);
 
   std::size_t num_layers() const noexcept { return num_layers_; }  // 1 where all layers share the vectors
   std::size_t num_heads() const noexcept { return num_heads_; }    // H; 1 where all heads share the vectors

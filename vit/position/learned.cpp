@@ -30,17 +30,18 @@ double triangle(double x) {
 // Two or four taps around scale * (i + 0.5) - 0.5, without widening. PyTorch rounds the scale to float32 and
 // the source coordinate once more, after a fused multiply-add; a double holds that product and sum exactly.
 AxisTaps interpolation_taps(std::size_t from, std::size_t to, double scale, Kernel kernel,
-                            SourceCoordinates coordinates) {
+                            SourceCoordinates coordinates, bool drops_outside = false) {
   constexpr double kA = -0.75;
   const double last = static_cast<double>(from - 1);
   AxisTaps taps(to);
   for (std::size_t i = 0; i < to; ++i) {
     double source = scale * (static_cast<double>(i) + 0.5) - 0.5;
     if (coordinates == SourceCoordinates::float32) source = static_cast<float>(source);
-    if (kernel == Kernel::triangle) source = std::max(source, 0.0);
+    if (kernel == Kernel::triangle && !drops_outside) source = std::max(source, 0.0);
     const double base = std::floor(source);
     const double t = source - base;
     const auto add = [&](double offset, double weight) {
+      if (drops_outside && (base + offset < 0.0 || base + offset > last)) return;
       taps[i].push_back({static_cast<std::size_t>(std::clamp(base + offset, 0.0, last)), weight});
     };
     if (kernel == Kernel::cubic) {
@@ -131,7 +132,8 @@ AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resam
                          SourceCoordinates coordinates) {
   VIT_CHECK(from > 0 && to > 0, "axis_weights", "cannot resample ", from, " positions to ", to);
   const bool rounds = coordinates == SourceCoordinates::float32;
-  const bool plus_tenth = resampling == TableResampling::bicubic_plus_tenth;
+  const bool plus_tenth =
+      resampling == TableResampling::bicubic_plus_tenth || resampling == TableResampling::bilinear_plus_tenth;
   const double length = static_cast<double>(from);
   double scale = length / (static_cast<double>(to) + (plus_tenth ? 0.1 : 0.0));
   if (rounds) scale = static_cast<float>(scale);
@@ -139,7 +141,11 @@ AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resam
     case TableResampling::bicubic:
     case TableResampling::bicubic_plus_tenth:
       return AxisWeights(interpolation_taps(from, to, scale, Kernel::cubic, coordinates));
+    case TableResampling::bilinear_zeros:
+      return AxisWeights(
+          interpolation_taps(from, to, scale, Kernel::triangle, coordinates, /*drops_outside=*/true));
     case TableResampling::bilinear:
+    case TableResampling::bilinear_plus_tenth:
       return AxisWeights(interpolation_taps(from, to, scale, Kernel::triangle, coordinates));
     case TableResampling::bicubic_antialias:
       return AxisWeights(rounds ? antialias_taps<float>(from, to, Kernel::cubic)

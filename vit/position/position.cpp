@@ -11,7 +11,8 @@ using namespace position;
 PositionContext Position::build_context(GridSize grid, std::size_t num_steps) const {
   constexpr Where kWhere{"Position", ErrorKind::mismatch};
   checked_add(num_prefix_rows(), checked_mul(num_steps, num_patches(grid), kWhere), kWhere);
-  const bool takes_steps = rope_.has_time() && rows_.empty() && relative_.empty() && window_ == 0;
+  const bool takes_steps =
+      (rope_.has_time() ? rows_.empty() : rows_.has_time()) && relative_.empty() && window_ == 0;
   VIT_CHECK(num_steps == 1 || (num_steps > 1 && takes_steps), kWhere, num_steps,
             " steps in time, of positions that have rows and columns only");
   PositionContext context;

@@ -94,6 +94,11 @@ FrequencyVectors volume_vectors(const TrainedFrequencies& trained, const Positio
   return FrequencyVectors::volume(*trained.x, shape.head_dim);
 }
 
+FrequencyVectors volume_pair_vectors(const TrainedFrequencies& trained, const PositionConfig&,
+                                     const PositionShape& shape, const GridChange&) {
+  return FrequencyVectors::volume_pairs(*trained.x, shape.head_dim);
+}
+
 /// One kind of rotation: a row of the only table that knows the kinds.
 struct RotationKind {
   TrainedFrequencies (*load)(const PositionConfig&, const PositionShape&, const PositionWeights&);
@@ -107,11 +112,13 @@ const RotationKind& kind_of(RopeKind kind) {
   static constexpr RotationKind kAxial{load_axial, axial_vectors, RopeAngles::per_pair, false};
   static constexpr RotationKind kMixed{load_mixed, mixed_vectors, RopeAngles::per_pair, false};
   static constexpr RotationKind kVolume{load_volume, volume_vectors, RopeAngles::per_channel, true};
+  static constexpr RotationKind kVolumePairs{load_volume, volume_pair_vectors, RopeAngles::per_pair, true};
   switch (kind) {
     case RopeKind::none: break;
     case RopeKind::axial: return kAxial;
     case RopeKind::mixed: return kMixed;
     case RopeKind::volume: return kVolume;
+    case RopeKind::volume_pairs: return kVolumePairs;
   }
   fail(kRope, "no rotation of kind ", static_cast<int>(kind));
 }

@@ -30,7 +30,7 @@ class VIT_API AxisWeights {
   explicit AxisWeights(std::vector<std::vector<Tap>> taps) : taps_(std::move(taps)) {}
   std::size_t size() const noexcept { return taps_.size(); }  // output positions
   /// Taps of one output position, by rising index; an index at the border may occur more than once. Weights
-  /// sum to 1.
+  /// sum to 1, but for bilinear_zeros at the border.
   std::span<const Tap> operator[](std::size_t output) const noexcept { return taps_[output]; }
 
  private:
@@ -50,6 +50,8 @@ enum class SourceCoordinates {
 ///   bicubic             a = -0.75; taps floor(c - 0.5) - 1 .. + 2, clamped to the table
 ///   bicubic_plus_tenth  the same with c = from / (to + 0.1) * (i + 0.5)
 ///   bilinear            taps of c - 0.5 (at least 0) and its successor, clamped
+///   bilinear_plus_tenth the same with c as above
+///   bilinear_zeros      taps of c - 0.5 and its successor, those outside of the table dropped
 ///   bicubic_antialias   a = -0.5, widened by from / to when shrinking, taps outside dropped, sum 1
 ///   bilinear_antialias  the same with the triangle kernel
 ///   bilinear_aligned    taps of i (from - 1) / (to - 1) and its successor: corners on corners; always exact

@@ -166,6 +166,9 @@ struct LayerBuilder::StepBuilder {
   MergerLayer operator()(const MergerConvolution& step) const {
     return ConvolutionLayer{.product = layers.linear(weights.fc1), .stride = step.stride};
   }
+  MergerLayer operator()(const MergerCells& step) const {
+    return CellsLayer{.size = step.size, .is_mean = step.rule == CellRule::mean};
+  }
   MergerLayer operator()(const MergerMlp& step) const {
     MlpLayer mlp{.fc1 = layers.linear(weights.fc1),
                  .fc2 = layers.linear(weights.fc2),

@@ -138,6 +138,8 @@ class Builder {
     HeadLayers head{.norm = layers_.optional_norm(weights_.norm)};
     if (config_.head.pooling == Pooling::attention) head.pool.emplace(pool());
     head.pooled_norm = layers_.optional_norm(weights_.pooled_norm);
+    if (config_.head.pooled_norm_eps != 0.0f)
+      head.pooled_norm = layers_.norm(weights_.pooled_norm, config_.head.pooled_norm_eps);
     if (config_.head.pooler) head.pooler.emplace(layers_.linear(weights_.pooler, layers_.float32()));
     if (config_.head.projection && !config_.head.joint)
       head.projection.emplace(layers_.linear(weights_.projection, layers_.float32()));

@@ -29,19 +29,22 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
             c.library.empty() ? "the model's library" : c.library,
             " refuses such sizes; with the input size \"native\" it becomes ", grid.rows * c.patch.size,
             " x ", grid.columns * c.patch.size);
-  if (c.merger) Merger::cells_of(c.merger->cells, grid);
+  if (c.merger) Merger::check_grid(*c.merger, grid);
   return grid;
 }
 
 std::size_t VisionTransformer::steps_for(std::size_t num_planes) const {
   const ModelConfig& c = config_;
-  if (num_planes == c.image.num_channels) return 1;
+  const std::size_t steps = c.position.added_steps;
+  if (num_planes == c.image.num_channels) return std::max<std::size_t>(steps, 1);
   const std::size_t pictures = num_planes / c.image.num_channels;
   VIT_CHECK(c.image.stack != StackRule::none && pictures * c.image.num_channels == num_planes, kWhere,
             "this model takes ", c.image.num_channels, " planes",
             c.image.stack == StackRule::none ? "" : " for each image", ", got ", num_planes);
   VIT_CHECK(pictures != 0 && pictures % c.patch.frames == 0, kWhere, "a clip of ", pictures,
             " frames, which must be a multiple of the ", c.patch.frames, " of a patch");
+  VIT_CHECK(steps == 0 || pictures == steps * c.patch.frames, kWhere, "this model takes clips of ",
+            steps * c.patch.frames, " frames, or an image that is repeated, got ", pictures, " frames");
   return pictures / c.patch.frames;
 }
 
@@ -68,7 +71,8 @@ std::span<const Sequences> VisionTransformer::sequences_of_blocks(const ImagePas
 
 ActivationShape VisionTransformer::activation_shape(const ImagePass& images, int threads) const {
   const std::size_t num_images = images.count(), num_patches = images.num_patches();
-  const std::size_t planes = images.pixels.dim(1) / images.position.num_steps();
+  const std::size_t planes =
+      planes_of_step(images.pixels.dim(1), images.position.num_steps(), config_.image.num_channels);
   const std::optional<AttentionPoolConfig>& pool = config_.head.attention_pool;
   const std::optional<JointHeadConfig>& joint = config_.head.joint;
   const bool has_pool = layers_.head.has_attention_pool();

@@ -33,7 +33,8 @@ Shape position_table(const ModelConfig& config) {
   if (position.added == AddedTable::columns_and_rows)
     return Shape{2, position.added_grid.rows, config.embed_dim};
   const std::size_t patches = position.added_grid.rows * position.added_grid.columns;
-  return Shape{patches + position.added_prefix_rows, config.embed_dim};
+  const std::size_t steps = std::max<std::size_t>(position.added_steps, 1);
+  return Shape{steps * patches + position.added_prefix_rows, config.embed_dim};
 }
 
 /// What blocks, or all of them together, have of relative positions; `table` is the first part of theirs.
@@ -184,6 +185,7 @@ Part part_of(MergerPlace place) {
     case MergerPlace::out_norm: return Part::merger_out_norm_gamma;
     case MergerPlace::middle_gelu:
     case MergerPlace::middle_softmax:
+    case MergerPlace::later_cells:
     case MergerPlace::projection_norm: break;  // without tensors
   }
   return Part::merger_norm_gamma;
@@ -213,8 +215,9 @@ struct StepVisit {
     walk.linear(first, linear.dim, width, weights.fc1, linear.bias);
   }
   void operator()(const MergerConvolution& convolution) const {
-    walk.linear(first, convolution.dim, 9 * width, weights.fc1, /*bias=*/false);
+    walk.linear(first, convolution.dim, 9 * width, weights.fc1, convolution.bias);
   }
+  void operator()(const MergerCells&) const {}
   void operator()(const MergerMlp& mlp) const {
     if (mlp.gated) walk.linear(Part::merger_gate_weight, mlp.hidden_dim, width, weights.gate, mlp.bias);
     walk.linear(first, mlp.hidden_dim, width, weights.fc1, mlp.bias);

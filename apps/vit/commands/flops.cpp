@@ -25,14 +25,20 @@ double keys_in_windows(GridSize grid, std::size_t window) {
   return pairs / (real(grid.rows) * real(grid.columns));
 }
 
-/// Multiply-adds of the steps of a merger for a cell.
+/// Multiply-adds of the steps of a merger for a cell; steps that read maps make fewer vectors of them.
 double merger_products(const MergerConfig& merger, std::size_t embed_dim) {
-  double sum = 0;
+  double sum = 0, share = 1;  // of the vectors that are left
   std::size_t width = merger.cell_width(embed_dim);
   for (const MergerStep& step : merger.steps) {
-    if (std::holds_alternative<MergerLinear>(step.layer)) sum += real(width) * real(step.width(width));
+    if (const auto* convolution = std::get_if<MergerConvolution>(&step.layer)) {
+      share /= real(convolution->stride * convolution->stride);
+      sum += share * 9 * real(width) * real(convolution->dim);
+    }
+    if (const auto* cells = std::get_if<MergerCells>(&step.layer)) share /= real(cells->size * cells->size);
+    if (std::holds_alternative<MergerLinear>(step.layer))
+      sum += share * real(width) * real(step.width(width));
     if (const auto* mlp = std::get_if<MergerMlp>(&step.layer))
-      sum += real(mlp->hidden_dim) * (real(width) * (mlp->gated ? 2 : 1) + real(mlp->out_dim));
+      sum += share * real(mlp->hidden_dim) * (real(width) * (mlp->gated ? 2 : 1) + real(mlp->out_dim));
     width = step.width(width);
   }
   return sum;

@@ -86,7 +86,104 @@ void read_tiles(const Json& file, PreprocessConfig& config) {
   config.crop = false;
 }
 
+/// A square tile of the size for all images.
+void set_tiles(const Json& file, TileCanvas canvas, PreprocessConfig& config) {
+  VIT_CHECK(config.resize == ResizeRule::squash && config.resize_height == config.resize_width, kWhere,
+            file.file(), ": size must be {height, width} of a square tile");
+  VIT_CHECK(!config.crop, kWhere.with(ErrorKind::unsupported), file.file(),
+            ": a crop of tiles is not implemented");
+  config.resize = ResizeRule::tiles;
+  config.canvas = canvas;
+  config.crop = false;
+}
+
+/// One image unless the file says crop_to_patches.
+void read_got_ocr_sizes(const Json& file, PreprocessConfig& config) {
+  if (file.find_bool("crop_to_patches").value_or(false)) read_got_ocr_tiles(file, config);
+}
+
+void read_cohere2_tiles(const Json& file, PreprocessConfig& config) {
+  if (!file.find_bool("crop_to_patches").value_or(true)) return;
+  set_tiles(file, TileCanvas::least_enlarged, config);
+  config.max_tiles = file.find_size("max_patches", {1, 256}).value_or(12);
+}
+
+/// LLaVA-NeXT's and LLaVA-OneVision's: image_grid_pinpoints are the canvases.
+void read_listed_tiles(const Json& file, PreprocessConfig& config, std::size_t most_tiles) {
+  if (config.resize == ResizeRule::shortest_edge) {  // of squares
+    VIT_CHECK(config.longest_edge == 0 && (!config.crop || (config.crop_height == config.resize_height &&
+                                                            config.crop_width == config.resize_width)),
+              kWhere.with(ErrorKind::unsupported), file.file(),
+              ": size and crop_size must be those of the same square tile");
+    config.resize = ResizeRule::squash;
+    config.crop = false;
+  }
+  set_tiles(file, TileCanvas::listed, config);
+  config.overview = TileOverview::always_first;
+  const std::size_t tile = config.resize_height;
+  if (const auto listed = file.find("image_grid_pinpoints")) {
+    VIT_CHECK(listed->is_array() && listed->size() >= 1 && listed->size() <= 256, kWhere, listed->where(),
+              " must be 1 to 256 pairs of height and width");
+    for (std::size_t i = 0; i < listed->size(); ++i) {
+      const GridSize edges = read_edges((*listed)[i], {1, 1u << 15});
+      config.canvases.insert(config.canvases.end(), {edges.rows, edges.columns});
+    }
+  } else if (most_tiles == 0) {  // the class' own list, for tiles of 336
+    config.canvases = {336, 672, 672, 336, 672, 672, 1008, 336, 336, 1008};
+  } else {
+    for (std::size_t rows = 1; rows <= most_tiles; ++rows) {
+      for (std::size_t columns = 1; columns <= most_tiles; ++columns)
+        config.canvases.insert(config.canvases.end(), {384 * rows, 384 * columns});
+    }
+  }
+  for (std::size_t i = 0; i + 1 < config.canvases.size(); i += 2) {
+    VIT_CHECK(config.canvases[i] % tile == 0 && config.canvases[i + 1] % tile == 0,
+              kWhere.with(ErrorKind::unsupported), file.file(), ": image_grid_pinpoints has a canvas of ",
+              config.canvases[i], " x ", config.canvases[i + 1], " pixels, no whole tiles of ", tile);
+    config.max_tiles =
+        std::max(config.max_tiles, config.canvases[i] / tile * (config.canvases[i + 1] / tile));
+  }
+}
+void read_llava_next_tiles(const Json& file, PreprocessConfig& config) {
+  read_listed_tiles(file, config, 0);
+}
+void read_onevision_tiles(const Json& file, PreprocessConfig& config) {
+  read_listed_tiles(file, config, 6);
+}
+
+/// Idefics 3's and SmolVLM's: size has the longest edge of the first resize, max_image_size the tile.
+void read_idefics3_tiles(const Json& file, PreprocessConfig& config) {
+  VIT_CHECK(file.find_bool("do_image_splitting").value_or(true), kWhere.with(ErrorKind::unsupported),
+            file.file(),
+            ": do_image_splitting must not be false: one tile after another resize is not implemented");
+  const auto edge_of = [&](const char* key, std::size_t fallback) {
+    const auto value = file.find(key);
+    return value ? value->at("longest_edge").as_size({1, 1u << 14}) : fallback;
+  };
+  config.crop = false;
+  config.resize = ResizeRule::squash;
+  config.longest_edge = edge_of("size", 4 * 364);
+  config.resize_height = config.resize_width = edge_of("max_image_size", 364);
+  set_tiles(file, TileCanvas::whole_edges, config);
+  const std::size_t tiles = (config.longest_edge + config.resize_height - 1) / config.resize_height;
+  config.max_tiles = (tiles + 1) * (tiles + 1);
+}
+
 constexpr OwnSizes kOwnSizes[] = {
+    {.processor = "GotOcr2", .read = read_got_ocr_sizes, .splits = "crop_to_patches"},
+    {.processor = "Cohere2Vision", .read = read_cohere2_tiles, .splits = "crop_to_patches"},
+    {"LlavaNext", read_llava_next_tiles, true},
+    {"LlavaOnevision", read_onevision_tiles, true},
+    {.processor = "Idefics3",
+     .read = read_idefics3_tiles,
+     .pads = true,
+     .splits = "do_image_splitting",
+     .reads_size = true},
+    {.processor = "SmolVLM",
+     .read = read_idefics3_tiles,
+     .pads = true,
+     .splits = "do_image_splitting",
+     .reads_size = true},
     {"DPT", read_dpt_sizes, true, true},
     {"CHMv2", read_dpt_sizes, true, true},
     {"Eomt", read_eomt_sizes, true},
@@ -97,6 +194,12 @@ constexpr OwnSizes kOwnSizes[] = {
 };
 
 }  // namespace
+
+void read_got_ocr_tiles(const Json& file, PreprocessConfig& config) {
+  set_tiles(file, TileCanvas::nearest_ratio, config);
+  config.min_tiles = file.find_size("min_patches", {1, 256}).value_or(1);
+  config.max_tiles = file.find_size("max_patches", {1, 256}).value_or(12);
+}
 
 const OwnSizes* find_own_sizes(std::string_view processor) {
   const auto* const found = std::ranges::find(kOwnSizes, processor, &OwnSizes::processor);

@@ -27,6 +27,7 @@ void refuse_unknown_steps(const Json& file, const ProcessorClass& processor) {
         "crop_to_patches"}) {
     const auto value = file.find(key);
     if (pads && key == std::string_view("do_pad")) continue;
+    if (own != nullptr && own->splits == key) continue;
     VIT_CHECK(!value || value->is_null() || (value->is_bool() && !value->as_bool()),
               kWhere.with(ErrorKind::unsupported), value->where(), ": this step is not implemented");
   }
@@ -194,13 +195,18 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
     set_max_patches(config, file.find_size("max_num_patches", kPatchesRange).value_or(processor.size),
                     file.find_size("patch_size", {1, 1024}).value_or(16));
   } else {
-    read_fixed_size(file, processor, config);
-    if (const OwnSizes* const own = find_own_sizes(processor.name)) own->read(file, config);
+    const OwnSizes* const own = find_own_sizes(processor.name);
+    if (own == nullptr || !own->reads_size) read_fixed_size(file, processor, config);
+    if (own != nullptr) own->read(file, config);
+    const bool asks_for_tiles =
+        model_type == "internvl" || model_type == "qianfan_ocr" || model_type == "aya_vision";
+    if (asks_for_tiles && processor.name == "GotOcr2" && config.resize == ResizeRule::squash)
+      read_got_ocr_tiles(file, config);
   }
   // boxes are warped whatever do_resize says
   if (processor.name != kVitPose && !file.find_bool("do_resize").value_or(true)) {
-    VIT_CHECK(processor.name != kLlama4, kWhere.with(ErrorKind::unsupported), source,
-              ": do_resize must not be false: the library refuses it for tiles");
+    VIT_CHECK(config.resize != ResizeRule::tiles, kWhere.with(ErrorKind::unsupported), source,
+              ": do_resize must not be false of images that are cut into tiles");
     config.resize = ResizeRule::none;
     if (by_tokens) config.pad_multiple = 0;
   }

@@ -30,6 +30,11 @@ constexpr ProcessorClass kClasses[] = {
     {"Flava", ResizeFilter::bicubic, 224, true, true, 224, kClipMean, kClipStd},
     {"Gemma3", ResizeFilter::bilinear, 224, true, true, 0, kHalf, kHalf},
     {"GotOcr2", ResizeFilter::bicubic, 384, true, true, 0, kClipMean, kClipStd},
+    {"Cohere2Vision", ResizeFilter::bicubic, 512, true, true, 0, kClipMean, kClipStd},
+    {"LlavaNext", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
+    {"LlavaOnevision", ResizeFilter::bicubic, 384, true, true, 0, kClipMean, kClipStd},
+    {"Idefics3", ResizeFilter::lanczos, 364, true, true, 0, kHalf, kHalf},
+    {"SmolVLM", ResizeFilter::lanczos, 364, true, true, 0, kHalf, kHalf},
     {"DPT", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {"CHMv2", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {"Tipsv2Dpt", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
@@ -88,6 +93,11 @@ constexpr ModelType kModelTypes[] = {
     {"git", "CLIP"},
     {"kosmos-2", "CLIP"},
     {"llava", "Llava"},
+    {"llava_next", "LlavaNext"},
+    {"llava_onevision", "LlavaOnevision"},
+    {"idefics3", "Idefics3"},
+    {"smolvlm", "SmolVLM"},
+    {"cohere2_vision", "Cohere2Vision"},
     {"blip", "Blip"},
     {"blip-2", "Blip"},
     {"instructblip", "Blip"},
@@ -211,7 +221,8 @@ const ProcessorClass& find_processor(const Json& file, const std::string& model_
   }
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
-       "ChineseCLIP, Llava, Blip, Flava, Gemma3, GotOcr2, DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, "
+       "ChineseCLIP, Llava, LlavaNext, LlavaOnevision, Blip, Flava, Gemma3, GotOcr2, Cohere2Vision, "
+       "Idefics3, SmolVLM, DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, "
        "Sam3, Sapiens2, Llama4, VJEPA2Video, Qwen2VL, Qwen2VLVideo, Qwen3VLVideo, Glm4vVideo, Glm4v, "
        "PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, Kimi_K25, KimiVL and Gemma4 are");
 }

@@ -37,9 +37,15 @@ const ProcessorClass& find_processor(const Json& file, const std::string& model_
 struct OwnSizes {
   std::string_view processor;
   void (*read)(const Json& file, PreprocessConfig& config);
-  bool pads = false;     // do_pad is a step of theirs
-  bool divides = false;  // size_divisor too
+  bool pads = false;          // do_pad is a step of theirs
+  bool divides = false;       // size_divisor too
+  std::string_view splits{};  // the key by which it cuts images into tiles
+  bool reads_size = false;    // only `read` reads size
 };
+
+/// GotOcr2ImageProcessor with crop_to_patches, which the processors of InternVL and Aya Vision ask for
+/// whatever the file says.
+void read_got_ocr_tiles(const Json& file, PreprocessConfig& config);
 
 /// Null for a class without any: hf_own_sizes.cpp.
 const OwnSizes* find_own_sizes(std::string_view processor);

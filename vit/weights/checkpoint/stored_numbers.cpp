@@ -68,6 +68,7 @@ void sort_heads(std::span<const float> in, std::size_t columns, std::size_t head
 ///   pairs_by_axis   neighbors, x0 y0 x1 y1 .. -> x0 x1 .. y0 y1 ..
 ///   halves_by_axis  halves of the head, each in halves: blocks A A B B -> A B A B
 ///   halves_in_turn  in each half x0 y0 x1 y1 .. -> x0 x1 .. y0 y1 ..
+///   halves_of_axes  d of any even width: halves of 3 floor(d / 6) pairs, then other channels -> halves of d
 std::size_t stored_channel(Form form, std::size_t channel, std::size_t head_width) {
   const std::size_t quarter = head_width / 4;
   if (form == Form::pairs_by_axis) {
@@ -77,6 +78,12 @@ std::size_t stored_channel(Form form, std::size_t channel, std::size_t head_widt
   if (form == Form::halves_in_turn) {
     const std::size_t of_half = channel % (2 * quarter), axis = of_half / quarter;
     return channel - of_half + 2 * (of_half % quarter) + axis;
+  }
+  if (form == Form::halves_of_axes) {
+    const std::size_t rotated = head_width / 3 / 2 * 3, half = head_width / 2;
+    const std::size_t pair = channel % half, second = channel / half;
+    if (pair < rotated) return second * rotated + pair;
+    return 2 * rotated + second * (half - rotated) + pair - rotated;
   }
   const std::size_t block = channel / quarter, from = block == 1 ? 2 : block == 2 ? 1 : block;
   return from * quarter + channel % quarter;
@@ -139,6 +146,7 @@ void reorder(Form form, std::span<const float> in, std::size_t columns, const Fo
       return;
     case Form::pairs_by_axis:
     case Form::halves_in_turn:
+    case Form::halves_of_axes:
     case Form::halves_by_axis: return permute_heads(form, in, columns, sizes.head_width, out);
     default: return sort_heads(in, columns, sizes.head_width, out);
   }
@@ -188,6 +196,7 @@ bool moves_numbers(Form form) {
     case Form::pairs_by_axis:
     case Form::halves_by_axis:
     case Form::halves_in_turn:
+    case Form::halves_of_axes:
     case Form::last_first:
     case Form::patches_second:
     case Form::cells:
@@ -218,7 +227,10 @@ void load_moved(const StoredRows& piece, std::size_t count, std::size_t columns,
 void compute_sincos(const Row& row, const Shape& shape, const FormSizes& sizes, float* out) {
   const std::size_t width = shape.last();
   std::fill_n(out, sizes.prefix_rows * width, 0.0f);
-  const Tensor<float> table = position::sinusoidal_2d_quarters<float>(sizes.grid, width, row.constant);
+  const Tensor<float> table =
+      row.form == Form::sincos_in_order
+          ? position::sinusoidal_1d<float>(shape[0] - sizes.prefix_rows, width, row.constant)
+          : position::sinusoidal_2d_quarters<float>(sizes.grid, width, row.constant);
   std::ranges::copy(table.flat(), out + sizes.prefix_rows * width);
 }
 
@@ -244,7 +256,7 @@ Tensor<float> load_numbers(const std::vector<StoredRows>& pieces, const Shape& s
   float* target = out.data();
   for (const StoredRows& piece : pieces) {
     const std::size_t count = rows_of_share(piece.row, rows, sizes) * of_row;
-    if (piece.row.form == Form::sincos) {
+    if (piece.row.form == Form::sincos || piece.row.form == Form::sincos_in_order) {
       compute_sincos(piece.row, shape, sizes, target);
     } else if (piece.entry == nullptr) {
       std::fill_n(target, count, piece.row.constant);

@@ -108,6 +108,12 @@ extern const Family kHfSamFamily;          // families/hf_sam.cpp
 extern const Family kHfSamDeepSeekFamily;  // families/hf_sam_deepseek.cpp
 extern const Family kHfSamOcrFamily;       // families/hf_sam_ocr.cpp
 extern const Family kHfVitDetFamily;       // families/hf_vitdet.cpp
+extern const Family kHfHunyuanFamily;      // families/hf_hunyuan.cpp
+extern const Family kHfStepFamily;         // families/hf_step.cpp
+extern const Family kHfInklingFamily;      // families/hf_inkling.cpp
+extern const Family kHfMuseFamily;         // families/hf_muse.cpp
+extern const Family kHfMiniMaxFamily;      // families/hf_minimax.cpp
+extern const Family kHfVideoFamily;        // families/hf_video.cpp
 extern const Family kTimmGemma4Family;     // families/timm_gemma4.cpp
 extern const Family kTimmSamFamily;        // families/timm_sam.cpp
 extern const Family kTimmTowerFamily;      // families/timm_towers.cpp

@@ -113,6 +113,7 @@ ParsedModel read(const SourceFiles& files) {
   c.encoder.layer_scale = true;
   c.encoder.token_norm = !json.find_bool("use_mean_pooling").value_or(true);
   c.head.pooling = Pooling::none;
+  c.image.stack = StackRule::apart;  // tiles
   add_hf_table(c, 1);
   if (is_whole_model(*files.config)) set_merger(files, c);
   ParsedModel out{.config = std::move(c), .layout = {kRows}, .ignored = {kWholeModelIgnored}};

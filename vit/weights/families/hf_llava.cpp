@@ -44,13 +44,15 @@ constexpr Row kGemma[] = {
 };
 constexpr Row kIdefics[] = {outside(Part::merger_projection_weight, "connector.modality_projection.proj.*")};
 constexpr Row kModernVbert[] = {outside(Part::merger_projection_weight, "connector.modality_projection.*")};
+constexpr Row kUltraVbert[] = {outside(Part::merger_projection_weight, "connector.modality_projection.*"),
+                               outside(Part::merger_out_norm_gamma, "connector.norm.weight")};
 constexpr Row kJanus[] = {outside(Part::merger_fc1_weight, "aligner.fc1.*"),
                           outside(Part::merger_fc2_weight, "aligner.hidden_layers.0.*")};
 constexpr Row kDeepSeek[] = {outside(Part::merger_fc1_weight, "aligner.linear1.*"),
                              outside(Part::merger_fc2_weight, "aligner.linear2.*")};
 static_assert(is_sound(kMlp) && is_sound(kVipLlava) && is_sound(kGatedMlp) && is_sound(kLinear) &&
-              is_sound(kGemma) && is_sound(kIdefics) && is_sound(kModernVbert) && is_sound(kJanus) &&
-              is_sound(kDeepSeek));
+              is_sound(kGemma) && is_sound(kIdefics) && is_sound(kModernVbert) && is_sound(kUltraVbert) &&
+              is_sound(kJanus) && is_sound(kDeepSeek));
 
 enum class Projector { linear, mlp, gated_mlp };
 
@@ -104,6 +106,7 @@ constexpr Host kHosts[] = {
     {"idefics3", "idefics3_vision", kIdefics, kOne, Features::final, false, "scale_factor", 2},
     {"smolvlm", "smolvlm_vision", kIdefics, kOne, Features::final, false, "scale_factor", 2},
     {"modernvbert", kSiglip, kModernVbert, kOne, Features::final, false, "pixel_shuffle_factor", 4},
+    {"ultravbert", kSiglip, kUltraVbert, kOne, Features::final, false, "pixel_shuffle_factor", 4},
     {"aya_vision", kSiglip, kGatedMlp, kGated, Features::last, true, "downsample_factor", 2, "adapter_layer_norm_eps", 1e-6f, kSilu},
     {"cohere2_vision", kSiglip, kGatedMlp, kGated, Features::final, true, "downsample_factor", 2, {}, 0.0f, kSilu},
     {"lfm2_vl", "siglip2_vision_model", kMlp, kTwo, Features::final, true, "downsample_factor", 2, {}, 1e-5f},
@@ -114,6 +117,7 @@ constexpr Host kHosts[] = {
     {"idefics", "idefics_vision"},
     {"idefics2", "idefics2_vision"},
     {"granite_docling", "granite_docling_vision"},
+    {"granite4_vision", kSiglip},
 };
 // clang-format on
 
@@ -142,6 +146,15 @@ void set_gemma_cells(const Json& json, ModelConfig& c) {
                 MergerNorm{.norm = {.kind = NormKind::rms, .eps = c.encoder.norm.eps}});
 }
 
+/// The norm of visual tokens has the epsilon of those of the language model.
+void set_out_norm(const Json& json, MergerConfig& merger) {
+  const auto of_text = json.find("text_config");
+  const bool has = of_text && of_text->is_object();
+  const double eps = has ? of_text->find_double("rms_norm_eps").value_or(1e-6) : 1e-6;
+  merger.add(MergerPlace::out_norm,
+             MergerNorm{.norm = {.kind = NormKind::rms, .eps = static_cast<float>(eps)}});
+}
+
 void set_merger(const SourceFiles& files, const Host& host, const Layout& layout, ModelConfig& c) {
   const Json json = whole_config(*files.config);
   const auto rows_of = [&](Part part, std::size_t fallback, std::size_t dimension = 0) {
@@ -165,6 +178,7 @@ void set_merger(const SourceFiles& files, const Host& host, const Layout& layout
     merger.add(MergerPlace::projection, MergerLinear{.dim = rows_of(Part::merger_projection_weight,
                                                                     text_width(files), is_gemma ? 1 : 0),
                                                      .bias = has_bias});
+    if (host.rows.data() == kUltraVbert) set_out_norm(json, merger);
   } else {
     const bool is_gated = host.projector == Projector::gated_mlp;
     const std::size_t hidden = rows_of(Part::merger_fc1_weight, text_width(files));
@@ -184,6 +198,7 @@ ParsedModel read(const SourceFiles& files) {
   ModelConfig c = read_clip_tower(files, tower_config(*files.config), type);
   c.head.pooling = Pooling::none;
   c.head.pooled_norm = false;
+  c.image.stack = StackRule::apart;  // tiles
   ParsedModel out{.config = std::move(c),
                   .layout = clip_layout(type.kind),
                   .ignored = {kClipIgnored, kClipUnpooled, kWholeModelIgnored}};

@@ -1,6 +1,6 @@
-// Image encoders of SAM and HQ-SAM, by themselves or inside the model: windows that are completed by zeros,
-// relative positions on both axes, and a neck of convolutions, which is a merger here. Prompts and decoders
-// are left unread. Source: transformers, models/sam and sam_hq.
+// Image encoders of SAM and HQ-SAM, by themselves or inside the model, and GOT-OCR's by itself: windows that
+// are completed by zeros, relative positions on both axes, and a neck of convolutions, which is a merger
+// here. Prompts and decoders are left unread. Source: transformers, models/sam and sam_hq.
 #include <algorithm>
 
 #include "vit/weights/families/hf_config.h"
@@ -10,7 +10,8 @@ namespace vit::internal {
 namespace hf_sam {
 namespace {
 
-constexpr std::string_view kTypes[] = {"sam", "sam_vision_model", "sam_hq", "sam_hq_vision_model"};
+constexpr std::string_view kTypes[] = {"sam", "sam_vision_model", "sam_hq", "sam_hq_vision_model",
+                                       "got_ocr2_vision"};
 constexpr std::string_view kPrefixes[] = {"", "vision_encoder."};
 constexpr Ignored kIgnored[] = {{"*", "of the model around the encoder, which is not read", Place::outside}};
 

@@ -35,6 +35,7 @@ ParsedModel read(const SourceFiles& files) {
   const Json json = vision_config_of(*files.config);
   const std::string type = hf_model_type(files);
   ParsedModel out{.config = hf_sam_config(files, json), .layout = {kSamRows}, .ignored = {kIgnored}};
+  out.config.image.stack = StackRule::apart;  // tiles
   MergerConfig& merger = *out.config.merger;
   if (type == "got_ocr2") {
     const std::size_t text = text_width(files);

@@ -48,7 +48,7 @@ ParsedModel read(const SourceFiles& files) {
   VIT_CHECK(read_blocks(json, "residual_block_indices", {}).empty(), kWhere.with(ErrorKind::unsupported),
             json.where(), ".residual_block_indices: convolutions between blocks are not implemented");
   const std::vector<std::size_t> windowed = read_blocks(json, "window_block_indices", {});
-  WindowConfig windows{.size = find_tower_size(json, {"window_size"}, 0), .pads = true};
+  WindowConfig windows{.size = json.find_size("window_size", {0, 4096}).value_or(0), .pads = true};
   for (std::size_t block = 0; block < std::min<std::size_t>(c.encoder.depth, 1024); ++block) {
     if (std::ranges::find(windowed, block) == windowed.end()) windows.global_blocks.push_back(block);
   }

@@ -28,6 +28,8 @@ std::optional<PartRows> rows_of_part(Form form, Part part, const FormSizes& size
 }
 
 std::size_t rows_of_share(const Row& row, std::size_t rows, const FormSizes& sizes) {
+  if (row.part == Part::position_table && row.into.of == 2)
+    return row.into.index == 0 ? sizes.prefix_rows : rows - sizes.prefix_rows;
   const bool is_qkv = row.part == Part::qkv_weight || row.part == Part::qkv_bias;
   if (!is_qkv || row.into.of != 3 || sizes.query_rows == 0) return rows / row.into.of;
   return row.into.index == 0 ? sizes.query_rows : (rows - sizes.query_rows) / 2;
@@ -46,6 +48,7 @@ std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSize
     return {shape[0], shape[1] / cell / cell, cell, cell};
   if (row.form == Form::joined_inputs && shape.rank() == 2)
     return {shape[0], sizes_of.query_rows + sizes_of.hidden};
+  if (row.form == Form::pointwise && shape.rank() == 2) return {shape[0], shape[1], 1, 1};
   if (row.form == Form::window_kernel && shape.rank() == 2) return {shape[0], shape[1] / 9, 3, 3};
   if (row.form == Form::flax_patch) return {patch, patch, shape[1] / (patch * patch), shape[0]};
   if ((row.form == Form::transposed || row.form == Form::flax) && shape.rank() == 2)
@@ -59,6 +62,9 @@ std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSize
   if (row.form == Form::after_first) return {shape[shape.rank() - 2] + 1, shape.last()};
   if (row.form == Form::first_added) return {shape[0] + 1, shape[1]};
   if (row.form == Form::inputs_added && shape.rank() == 2) return {shape[0], 2 * shape[1]};
+  if (row.part == Part::position_table && row.into.of == 2 && row.into.index == 0 &&
+      sizes_of.prefix_rows == 1)
+    return {shape.last()};
   if (shape.rank() == 0) return {};
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);

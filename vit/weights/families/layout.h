@@ -21,35 +21,38 @@ namespace vit::internal {
 
 /// How the stored numbers lie.
 enum class Form : std::uint8_t {
-  as_stored,       // in the shape of the part; further dimensions of 1 in front do not count
-  convolution,     // (C, K, P, P) for (C, K P P)
-  frames,          // (C, K, frames, P, P) for (C, K P P): the kernels of equal frames are added
-  frames_apart,    // the same for (C, frames K P P)
-  pixels,          // (C, P P 3) or (P P 3): the channels of a pixel side by side
-  transposed,      // (in, out)
-  flax,            // (in, out), where either may be two dimensions, heads and their width; a bias alike
-  flax_patch,      // (P, P, K, C) for (C, K P P)
-  grid,            // (rows, columns, C) for (N, C) of a position table
-  joined_heads,    // (2, depth, H d / 2) for (2, depth, H, d / 2)
-  head_rows,       // rows ordered by head, then q, k, v
-  pairs_by_axis,   // rows of each head: pairs of both axes in turn, for those of one axis, then of the other
-  halves_by_axis,  // rows of each head: halves of one axis each, themselves in halves, for A B A B of
-                   // quarters
-  halves_in_turn,  // rows of each head: two halves, in each of which channels of both axes alternate
-  last_first,      // the last row, then those in front of it
-  cells,           // (N, C m m) for (N, m m C): cells of m x m tokens, channel by channel
-  cell_kernel,     // (N, C, m, m) for the same
-  window_kernel,   // (N, C, 3, 3) for (N, 9 C)
-  prefix_rows,     // (prefix, C): the class token, then registers
-  mlp_and_qkv,     // (F + A + 2 G, C): the rows of fc1, then those of q, k and v
-  joined_inputs,   // (C, A + F): the inputs of proj, then those of fc2
-  patches_second,  // of position tables, one or several: class row, patches, rows of the other prefix tokens
-  after_first,     // (1 + L, C) for L rows: the first is of no token
-  first_added,     // (1 + N, C) for (N, C): row 0 is added to all others
-  first_dropped,   // (1 + N, C) for (N, C): row 0 is not used
-  inputs_added,    // (N, 2 C) for (N, C): both halves read the same input
-  one_added,       // of a gamma: 1 + what is stored (Gemma)
-  sincos,          // not stored: rows of sines and cosines, position/tables.h
+  as_stored,        // in the shape of the part; further dimensions of 1 in front do not count
+  convolution,      // (C, K, P, P) for (C, K P P)
+  frames,           // (C, K, frames, P, P) for (C, K P P): the kernels of equal frames are added
+  frames_apart,     // the same for (C, frames K P P)
+  pixels,           // (C, P P 3) or (P P 3): the channels of a pixel side by side
+  transposed,       // (in, out)
+  flax,             // (in, out), where either may be two dimensions, heads and their width; a bias alike
+  flax_patch,       // (P, P, K, C) for (C, K P P)
+  grid,             // (rows, columns, C) for (N, C) of a position table
+  joined_heads,     // (2, depth, H d / 2) for (2, depth, H, d / 2)
+  head_rows,        // rows ordered by head, then q, k, v
+  pairs_by_axis,    // rows of each head: pairs of both axes in turn, for those of one axis, then of the other
+  halves_by_axis,   // rows of each head: halves of one axis each, themselves in halves, for A B A B of
+                    // quarters
+  halves_of_axes,   // rows of each head: halves of as many pairs as three axes share equally, then the rest
+  halves_in_turn,   // rows of each head: two halves, in each of which channels of both axes alternate
+  last_first,       // the last row, then those in front of it
+  cells,            // (N, C m m) for (N, m m C): cells of m x m tokens, channel by channel
+  cell_kernel,      // (N, C, m, m) for the same
+  window_kernel,    // (N, C, 3, 3) for (N, 9 C)
+  pointwise,        // (N, C, 1, 1) for (N, C)
+  prefix_rows,      // (prefix, C): the class token, then registers
+  mlp_and_qkv,      // (F + A + 2 G, C): the rows of fc1, then those of q, k and v
+  joined_inputs,    // (C, A + F): the inputs of proj, then those of fc2
+  patches_second,   // of position tables, one or several: class row, patches, rows of the other prefix tokens
+  after_first,      // (1 + L, C) for L rows: the first is of no token
+  first_added,      // (1 + N, C) for (N, C): row 0 is added to all others
+  first_dropped,    // (1 + N, C) for (N, C): row 0 is not used
+  inputs_added,     // (N, 2 C) for (N, C): both halves read the same input
+  one_added,        // of a gamma: 1 + what is stored (Gemma)
+  sincos,           // not stored: rows of sines and cosines, position/tables.h
+  sincos_in_order,  // the same of one axis: the patches of all steps are numbered
 };
 
 /// Whether a form says something of a part: of a bias that shares a row with its weight most do not.
@@ -63,6 +66,7 @@ constexpr bool applies(Form form, Part part) {
     case Form::frames_apart:
     case Form::cell_kernel:
     case Form::window_kernel:
+    case Form::pointwise:
     case Form::joined_inputs:
     case Form::cells:
     case Form::inputs_added:
@@ -194,7 +198,8 @@ struct PartRows {
 /// other forms.
 std::optional<PartRows> rows_of_part(Form form, Part part, const FormSizes& sizes);
 
-/// How many of the `rows` of a part its share fills: equal shares, but for q, k and v as heads share keys.
+/// How many of the `rows` of a part its share fills: equal shares, but for q, k and v as heads share keys,
+/// and for the rows of prefix tokens and of patches of a position table.
 std::size_t rows_of_share(const Row& row, std::size_t rows, const FormSizes& sizes);
 
 /// A row as it applies to one part: a weight, or the bias of the same row.

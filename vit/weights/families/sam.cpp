@@ -67,9 +67,9 @@ ModelConfig hf_sam_config(const SourceFiles& files, const Json& json) {
   return c;
 }
 
-void add_strided_convolutions(MergerConfig& merger, std::size_t first, std::size_t second) {
-  merger.add(MergerPlace::second_convolution, MergerConvolution{.dim = first, .stride = 2});
-  merger.add(MergerPlace::third_convolution, MergerConvolution{.dim = second, .stride = 2});
+void add_strided_convolutions(MergerConfig& merger, std::size_t first, std::size_t second, bool bias) {
+  merger.add(MergerPlace::second_convolution, MergerConvolution{.dim = first, .stride = 2, .bias = bias});
+  merger.add(MergerPlace::third_convolution, MergerConvolution{.dim = second, .stride = 2, .bias = bias});
 }
 
 }  // namespace vit::internal

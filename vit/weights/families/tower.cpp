@@ -82,7 +82,16 @@ constexpr std::string_view kWholeModels[] = {"qwen2_vl",
                                              "granite_docling",
                                              "pix2struct",
                                              "kosmos-2.5",
-                                             "glm_image"};
+                                             "glm_image",
+                                             "hunyuan_vl",
+                                             "hy_v4_vl",
+                                             "step3p7",
+                                             "inkling2",
+                                             "muse_glimmer",
+                                             "muse_spark",
+                                             "minimax_m3_vl",
+                                             "ultravbert",
+                                             "granite4_vision"};
 
 /// What precedes the names of tower and projector in the files of whole models, the longest first.
 constexpr std::string_view kOuter[] = {"thinker.",   "vlm.model.", "vlm.",   "model.model.",
@@ -101,6 +110,7 @@ constexpr std::string_view kTowerNames[] = {"visual.vision_model.",
                                             "vision.",
                                             "vision_encoder.",
                                             "encoder.",
+                                            "vit.",
                                             "embed_tokens_extend.image_embed.img_processor.",
                                             ""};
 
@@ -140,7 +150,10 @@ constexpr std::string_view kJoints[] = {"multi_modal_projector.",
                                         "visual_embeddings_table.",
                                         "mlp1.",
                                         "visual_projection.",
-                                        "vision_projector."};
+                                        "vision_projector.",
+                                        "vision_adapter.",
+                                        "patch_merge_mlp.",
+                                        "vit_large_projector."};
 
 constexpr Ignored kIgnored[] = {
     {"*", "of the language model, which is not read", Place::outside},
