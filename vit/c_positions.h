@@ -22,14 +22,16 @@ VIT_API vit_status vit_rope_axial_scaled(size_t rows, size_t columns, size_t tra
 
 /* How a learned table becomes that of another grid; whose it is. */
 enum {
-  VIT_RESAMPLE_BICUBIC_ANTIALIAS = 0,  /* timm, DINOv2 with registers */
-  VIT_RESAMPLE_BICUBIC = 1,            /* transformers' ViT, DINOv2, CLIP, SigLIP; Naver, EVA */
-  VIT_RESAMPLE_BICUBIC_PLUS_TENTH = 2, /* Meta's DINOv2 without registers */
-  VIT_RESAMPLE_BILINEAR = 3,           /* Perception Encoder */
-  VIT_RESAMPLE_BILINEAR_ANTIALIAS = 4, /* SigLIP 2 NaFlex */
-  VIT_RESAMPLE_BILINEAR_ALIGNED = 5,   /* corners on corners: Qwen3-VL */
-  VIT_RESAMPLE_TILED = 6,              /* repeated: SAM 3 */
-  VIT_RESAMPLE_BUCKETED = 7            /* Idefics 2 and 3 */
+  VIT_RESAMPLE_BICUBIC_ANTIALIAS = 0,   /* timm, DINOv2 with registers */
+  VIT_RESAMPLE_BICUBIC = 1,             /* transformers' ViT, DINOv2, CLIP, SigLIP; Naver, EVA */
+  VIT_RESAMPLE_BICUBIC_PLUS_TENTH = 2,  /* Meta's DINOv2 without registers */
+  VIT_RESAMPLE_BILINEAR = 3,            /* Perception Encoder */
+  VIT_RESAMPLE_BILINEAR_ANTIALIAS = 4,  /* SigLIP 2 NaFlex */
+  VIT_RESAMPLE_BILINEAR_ALIGNED = 5,    /* corners on corners: Qwen3-VL */
+  VIT_RESAMPLE_TILED = 6,               /* repeated: SAM 3 */
+  VIT_RESAMPLE_BUCKETED = 7,            /* Idefics 2 and 3 */
+  VIT_RESAMPLE_BILINEAR_PLUS_TENTH = 8, /* Hy4 */
+  VIT_RESAMPLE_BILINEAR_ZEROS = 9       /* zeros around the table: Muse */
 };
 /* The table (p + from_rows from_columns, C) for another grid, (p + rows columns, C), to the caller's memory.
  * The first p rows are copied. */

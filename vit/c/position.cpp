@@ -300,7 +300,7 @@ vit_status vit_resample_table(const float* table, size_t num_prefix_rows, size_t
     const TensorView<float> wanted = rows_of(out, rows_on(to), dim, "out");
     const Tensor<float> resampled =
         resample_table(rows_of(table, rows_on(from), dim, "table"), num_prefix_rows, from, to,
-                       enum_of(resampling, TableResampling::bucketed, "resampling"));
+                       enum_of(resampling, TableResampling::bilinear_zeros, "resampling"));
     std::ranges::copy(resampled.flat(), wanted.data());
   });
 }

@@ -33,6 +33,8 @@ Resampling = Literal[
     "bilinear_aligned",
     "tiled",
     "bucketed",
+    "bilinear_plus_tenth",
+    "bilinear_zeros",
 ]
 
 _COORDINATES = ("index", "scaled", "centered")
@@ -50,6 +52,8 @@ _RESAMPLINGS = (
     "bilinear_aligned",
     "tiled",
     "bucketed",
+    "bilinear_plus_tenth",
+    "bilinear_zeros",
 )
 _DTYPES = {"float32": 0, "float64": 1}
 
@@ -449,6 +453,7 @@ def resample_table(
 
     "bicubic_antialias": timm. "bicubic": transformers' ViT, DINOv2, CLIP. "bicubic_plus_tenth": Meta's DINOv2. "bilinear": Perception
     Encoder. "bilinear_antialias": SigLIP 2 NaFlex. "bilinear_aligned": Qwen3-VL. "tiled": SAM 3. "bucketed": Idefics 2 and 3.
+    "bilinear_plus_tenth": Hy4. "bilinear_zeros": Muse, zeros around the table.
     """
     values = np.ascontiguousarray(table, np.float32)
     (rows, columns), (to_rows, to_columns) = _grid(from_grid), _grid(to_grid)
