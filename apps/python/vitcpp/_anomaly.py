@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import ImageLike, Inputs, images_of, is_single
+from ._inputs import ImageLike, Inputs, blocks_of, images_of, is_single
 from ._model import Model
 from ._results import Results
 
@@ -63,7 +63,9 @@ class AnomalyModel:
         """
         if score not in _SCORES:
             raise ArgumentError(f"[vitcpp] score must be one of {', '.join(_SCORES)}, found {score!r}")
-        numbers = (ctypes.c_int64 * max(1, len(layers)))(*layers)
+        numbers = blocks_of("layers", layers)
+        if coreset is not None and (isinstance(coreset, bool) or not isinstance(coreset, (int, float))):
+            raise ArgumentError(f"[vitcpp] coreset={coreset!r}; expected a fraction or a number of patches")
         options = lib.AnomalyOptions(
             layers=numbers,
             num_layers=len(layers),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import Images, Inputs, SingleImage, images_of, integer, is_single
+from ._inputs import Images, Inputs, SingleImage, images_of, integer, is_single, listed, number
 from ._results import Results
 from ._text import TextEncoder
 
@@ -183,7 +183,7 @@ class DenseModel:
         """
         if subtask not in _TASKS:
             raise ArgumentError(f"[vitcpp] subtask={subtask!r}; expected one of {', '.join(map(repr, _TASKS))}")
-        stuff = [integer("stuff_classes", index, least=0) for index in stuff_classes]
+        stuff = [integer("stuff_classes", index, least=0) for index in listed("stuff_classes", stuff_classes)]
         options = lib.SegmentOptions(
             threshold=_share("threshold", threshold),
             mask_threshold=_share("mask_threshold", mask_threshold),
@@ -256,8 +256,8 @@ class DenseModel:
             raise ArgumentError("[vitcpp] template requires candidate_labels")
         if threshold is not None and not isinstance(threshold, (int, float, np.number)):
             raise ArgumentError(f"[vitcpp] threshold={threshold!r}; expected a number")
-        templates = () if template is None else (template,) if isinstance(template, str) else tuple(template)
-        detector = self._detector(None if candidate_labels is None else tuple(candidate_labels), templates)
+        templates = () if template is None else (template,) if isinstance(template, str) else tuple(listed("template", template))
+        detector = self._detector(None if candidate_labels is None else tuple(listed("candidate_labels", candidate_labels)), templates)
         labels = self._labels_of(detector)
         inputs = Inputs(list(images_of(x)))
         above = ctypes.c_float(-1.0 if threshold is None else max(float(threshold), 0.0))
@@ -350,11 +350,11 @@ _MAX_DETECTORS = 8  # sets of candidate labels whose vectors are kept
 def _rows(boxes: Any) -> list[list[float]]:
     """Boxes of one image as rows of four numbers."""
     rows = []
-    for box in boxes:
+    for box in listed("boxes", boxes):
         edges = box.get("box", box) if isinstance(box, dict) else box
         if isinstance(edges, dict):
             edges = [edges[name] for name in ("xmin", "ymin", "xmax", "ymax")]
-        row = [float(edge) for edge in edges]
+        row = [number("a box", edge) for edge in listed("a box", edges)]
         if integer("edges of a box", len(row)) != 4:
             raise ArgumentError(f"[vitcpp] a box of {len(row)} numbers; expected x0, y0, x1, y1")
         rows.append(row)

@@ -141,6 +141,48 @@ def integer(name: str, value: Any, least: int = -(1 << 31), most: int = (1 << 31
     return number
 
 
+def listed(name: str, values: Any) -> list[Any]:
+    """The items of an argument that is a sequence, but no text."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ArgumentError(f"[vitcpp] {name}={values!r}; expected a sequence")
+    return list(values)
+
+
+def blocks_of(name: str, values: Any) -> Any:
+    """Numbers of blocks for the library, negative ones from the end."""
+    items = [integer(name, value) for value in listed(name, values)]
+    return (ctypes.c_int64 * max(1, len(items)))(*items)
+
+
+def number(name: str, value: Any) -> float:
+    """A number of an argument."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a number") from None
+
+
+def pair(name: str, value: Any, least: int = 0) -> tuple[int, int]:
+    """Two whole numbers of an argument."""
+    try:
+        first, second = value
+    except (TypeError, ValueError):
+        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected two whole numbers") from None
+    return integer(name, first, least), integer(name, second, least)
+
+
+def numbers(name: str, values: Any, dtype: npt.DTypeLike | None, ndim: int | None = None) -> npt.NDArray[Any]:
+    """An array of an argument, row-major without gaps, of `ndim` dimensions."""
+    try:
+        array = np.ascontiguousarray(values, dtype) if values is not None else None
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"[vitcpp] {name}: {error}") from None
+    if array is None or (ndim is not None and np.ndim(values) != ndim):
+        found = "None" if array is None else f"the shape {np.shape(values)}"
+        raise ArgumentError(f"[vitcpp] {name} has {found}; expected {'an array' if ndim is None else f'{ndim} dimensions'}")
+    return array
+
+
 class Inputs:
     """An array of inputs for the library. Keeps alive what it points at."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_void_p
 from pathlib import Path
@@ -17,11 +18,41 @@ class Array(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("dtype", c_int32), ("ndim", c_uint32), ("shape", c_size_t * 5)]
 
 
+_RANGES: dict[Any, tuple[int, int]] = {
+    c_size_t: (0, (1 << 64) - 1),
+    c_int32: (-(1 << 31), (1 << 31) - 1),
+    c_uint32: (0, (1 << 32) - 1),
+    c_int64: (-(1 << 63), (1 << 63) - 1),
+}
+
+
+def _held(name: str, kind: Any, value: Any) -> Any:
+    """A number as its type in C holds it. ctypes takes integers modulo the size of the type."""
+    if isinstance(kind, type) and isinstance(value, kind):
+        return value
+    if kind in _RANGES:
+        least, most = _RANGES[kind]
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a whole number") from None
+        if not least <= number <= most:
+            raise ArgumentError(f"[vitcpp] {name}={value!r}; expected {least} to {most}")
+        return number
+    if kind in (c_double, c_float):
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a number") from None
+    return value
+
+
 class Options(ctypes.Structure):
     """A struct whose first member is its size."""
 
     def __init__(self, **members: Any) -> None:
-        super().__init__(**members)
+        kinds = {field[0]: field[1] for field in self._fields_}
+        super().__init__(**{name: _held(name, kinds[name], value) for name, value in members.items()})
         self.struct_size = ctypes.sizeof(self)
 
 
@@ -330,6 +361,7 @@ _CALLS: dict[str, list[Any]] = {
     "vit_text_encoder_run": [c_void_p, _STRINGS, _SIZES, c_size_t, c_int32, c_void_p, POINTER(c_size_t)],
     "vit_tokenizer_load": [c_char_p, c_int32, _HANDLE],
     "vit_tokenizer_load_for_model": [c_char_p, c_char_p, c_int32, _HANDLE],
+    "vit_tokenizer_create": [c_void_p, _HANDLE],
     "vit_tokenizer_run": [c_void_p, _STRINGS, _SIZES, c_size_t, c_size_t, c_void_p],
     "vit_tokenizer_token": [c_void_p, c_int32, POINTER(c_void_p), POINTER(c_size_t)],
     "vit_anomaly_fit": [c_void_p, POINTER(Input), c_size_t, POINTER(AnomalyOptions), _HANDLE],
@@ -445,7 +477,11 @@ def error_of(status: int, text: str) -> Error:
 
 def call(name: str, *arguments: Any) -> None:
     """Calls a function of the library. Raises the Error of its status."""
-    status = getattr(library, name)(*arguments)
+    function = getattr(library, name)
+    try:
+        status = function(*(_held(name, kind, value) for kind, value in zip(function.argtypes, arguments)))
+    except ctypes.ArgumentError as error:
+        raise ArgumentError(f"[vitcpp] {name}: {error}") from None
     if status != 0:
         raise error_of(status, library.vit_last_error().decode("utf-8", "replace"))
 
@@ -473,7 +509,12 @@ def strings(texts: list[str]) -> Any:
 
 def encoded(text: str | os.PathLike[str]) -> bytes:
     """A text or path as the library takes it. Raises ArgumentError for what C cannot hold."""
-    data = os.fsencode(text)
+    try:
+        data = os.fsencode(text)
+    except TypeError:
+        raise ArgumentError(f"[vitcpp] {text!r}; expected a text or a path") from None
+    except UnicodeEncodeError:
+        raise ArgumentError(f"[vitcpp] {text!r} is not UTF-8") from None
     if b"\0" in data:
         raise ArgumentError(f"[vitcpp] {text!r} contains a zero character")
     return data

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from . import _library as lib
 from ._dense import DenseModel
 from ._errors import ArgumentError, Error, MismatchError, UnsupportedError
-from ._inputs import ImageLike, Images, Inputs, Pixels, SingleImage, images_of, integer, is_single
+from ._inputs import ImageLike, Images, Inputs, Pixels, SingleImage, images_of, integer, is_single, listed
 from ._results import Results
 from ._text import LIBRARIES, Library, TextEncoder
 
@@ -58,12 +58,12 @@ def _chosen(name: str, choices: dict[str, int], value: Any) -> int:
 
 
 def _absolute(path: str | os.PathLike[str] | None) -> str | None:
-    return None if path is None else os.path.abspath(os.fspath(path))
+    return None if path is None else os.path.abspath(os.fsdecode(lib.encoded(path)))
 
 
 def _color(color: Sequence[int] | None) -> Any:
     """R, G, B and a filler for the library; zeros for None."""
-    values = [0, 0, 0] if color is None else list(color)
+    values = [0, 0, 0] if color is None else listed("pad", color)
     if len(values) != 3:
         raise ArgumentError(f"[vitcpp] pad={color!r}; expected three numbers from 0 to 255")
     return (ctypes.c_uint8 * 4)(*[integer("pad", value, 0, 255) for value in values])
@@ -213,11 +213,11 @@ class Model(DenseModel):
         self._architecture = lib.encoded(architecture) if architecture else None
         self._kernels = lib.encoded(kernels) if kernels else None
         self._precision = _chosen("precision", _PRECISIONS, precision)
-        areas = [0, 0] if area_limits is None else [integer("area_limits", x, 1, _MAX_PIXELS) for x in area_limits]
+        areas = [0, 0] if area_limits is None else [integer("area_limits", x, 1, _MAX_PIXELS) for x in listed("area_limits", area_limits)]
         if len(areas) != 2:
             raise ArgumentError(f"[vitcpp] area_limits={area_limits!r}; expected (least, most) in pixels")
         means, stds = _numbers("mean", mean), _numbers("std", std)
-        blocks = [integer("taps", x, 0) for x in taps or ()]
+        blocks = [integer("taps", x, 0) for x in listed("taps", taps or ())]
         tapped = (ctypes.c_size_t * len(blocks))(*blocks)
         options = lib.ModelOptions(
             architecture=self._architecture,
@@ -573,11 +573,11 @@ class Model(DenseModel):
         Raises:
             UnsupportedError: the checkpoint has no text tower.
         """
-        return self._texts().encode([text] if isinstance(text, str) else list(text), normalize)
+        return self._texts().encode([text] if isinstance(text, str) else listed("text", text), normalize)
 
     def tokenize(self, text: str | Sequence[str]) -> npt.NDArray[np.int32]:
         """Token ids (n, context length), padded and cut as the model's library does."""
-        return self._texts().tokenize([text] if isinstance(text, str) else list(text))
+        return self._texts().tokenize([text] if isinstance(text, str) else listed("text", text))
 
     # ----------------------------------------------------------------------------------------------- features
 
@@ -734,15 +734,16 @@ class Model(DenseModel):
             raise ArgumentError("[vitcpp] template requires candidate_labels")
         if isinstance(candidate_labels, str):
             raise ArgumentError(f"[vitcpp] candidate_labels={candidate_labels!r}; expected a list of labels")
-        if threshold is not None and not isinstance(threshold, (int, float, np.number)):
+        if threshold is not None and (not isinstance(threshold, (int, float, np.number)) or np.isnan(threshold)):
             raise ArgumentError(f"[vitcpp] threshold={threshold!r}; expected a number")
         if top is not None:
             top = integer("top", top, 1)
         if candidate_labels is None:
             classifier, count = self._own_classes(), 5 if threshold is None else max(1, len(self.labels))
         else:
-            templates = () if template is None else (template,) if isinstance(template, str) else tuple(template)
-            classifier, count = self._classes_of(tuple(candidate_labels), templates), len(candidate_labels)
+            labels = tuple(listed("candidate_labels", candidate_labels))
+            templates = () if template is None else (template,) if isinstance(template, str) else tuple(listed("template", template))
+            classifier, count = self._classes_of(labels, templates), len(labels)
         found: list[list[Score]] = []
         for chunk in _chunks(images_of(x)):
             inputs, results, session = Inputs(chunk), Results(), self._session()

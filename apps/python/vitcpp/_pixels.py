@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import ImageLike, Inputs, images_of, integer, is_single
+from ._inputs import ImageLike, Inputs, blocks_of, images_of, integer, is_single, listed, number, numbers
 from ._model import Model, Size, _size
 from ._results import Results
 
@@ -60,8 +60,9 @@ class PixelClassifier:
         self.model = model
         self.threads = integer("threads", threads, 0)
         kind, height, width = _size(size)
-        self._layers = (ctypes.c_int64 * max(1, len(layers)))(*layers)
-        self._scales = (ctypes.c_double * max(1, len(scales)))(*scales)
+        self._layers = blocks_of("layers", layers)
+        multiples = [number("scales", scale) for scale in listed("scales", scales)]
+        self._scales = (ctypes.c_double * max(1, len(multiples)))(*multiples)
         self._options = lib.PixelOptions(
             layers=self._layers,
             num_layers=len(layers),
@@ -74,7 +75,7 @@ class PixelClassifier:
             color=int(color),
             method=_METHODS[method],
             neighbors=integer("neighbors", neighbors, 1),
-            strength=0.0 if strength is None else float(strength),
+            strength=0.0 if strength is None else strength,
             threads=self.threads,
         )
         self._handle: lib.Handle | None = None
@@ -94,7 +95,7 @@ class PixelClassifier:
             Error: for the first image that cannot be read, labels of another size, and fewer than two classes.
         """
         images = list(images_of(X))
-        given = [np.asarray(labels) for labels in ([y] if is_single(X) else y)]
+        given = [numbers("y", labels, None) for labels in ([y] if is_single(X) else listed("y", y))]
         if len(given) != len(images):
             raise ArgumentError(f"[vitcpp] {len(given)} arrays of labels for {len(images)} images")
         for labels in given:
@@ -104,8 +105,9 @@ class PixelClassifier:
                 )
         values = np.unique(np.concatenate([np.unique(labels).astype(np.int64) for labels in given]))
         classes = values[values >= 0]
-        if names is not None and len(names) != len(classes):
-            raise ArgumentError(f"[vitcpp] {len(names)} names for {len(classes)} classes")
+        texts = [str(c) for c in classes] if names is None else listed("names", names)
+        if len(texts) != len(classes):
+            raise ArgumentError(f"[vitcpp] {len(texts)} names for {len(classes)} classes")
         numbered = []
         for labels in given:
             places = np.searchsorted(classes, labels).astype(np.int32)
@@ -115,7 +117,6 @@ class PixelClassifier:
             slot.data, slot.dtype, slot.ndim = part.ctypes.data, _INT32, 2
             slot.shape[0], slot.shape[1] = part.shape
         inputs = Inputs(images)
-        texts = list(names) if names is not None else [str(c) for c in classes]
         self._handle = lib.Handle(
             "pixels",
             "vit_pixels_fit",

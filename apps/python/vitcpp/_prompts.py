@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import ImageLike, Inputs, integer
+from ._inputs import ImageLike, Inputs, integer, listed, number, numbers
 from ._model import Precision, _chosen, _PRECISIONS
 from ._results import Results
 
@@ -85,7 +85,7 @@ class PromptModel:
         tokenizer: str | os.PathLike[str] | None = None,
     ) -> None:
         options = lib.ModelOptions(precision=_chosen("precision", _PRECISIONS, precision))
-        texts = lib.TextOptions(tokenizer=None if tokenizer is None else lib.encoded(os.path.abspath(os.fspath(tokenizer))))
+        texts = lib.TextOptions(tokenizer=None if tokenizer is None else lib.encoded(os.path.abspath(os.fsdecode(lib.encoded(tokenizer)))))
         self._rule = _chosen("prompt_rule", _RULES, prompt_rule)
         self._threads = 0 if threads is None else integer("threads", threads, 1, 1024)
         self._handle = lib.Handle(
@@ -163,7 +163,7 @@ class PromptModel:
             masks: npt.NDArray[np.bool_] = found.one(0, lib.MASKS)[order].view(np.bool_)
             return {"scores": found.one(0, lib.SCORES)[order], "boxes": found.one(0, lib.BOXES)[order], "masks": masks}
 
-        return one(text) if text is None or isinstance(text, str) else [one(phrase) for phrase in text]
+        return one(text) if text is None or isinstance(text, str) else [one(phrase) for phrase in listed("text", text)]
 
     def detect(
         self,
@@ -209,9 +209,11 @@ class PromptModel:
             input_mask: (h, w), logits as pred_masks of an earlier prompt.
             multimask_output: The masks of an ambiguous prompt (its part, the whole, ...); False: one.
         """
-        points = np.ascontiguousarray(np.reshape(np.asarray([] if input_points is None else input_points, float), (-1, 2)))
+        points = numbers("input_points", np.zeros((0, 2)) if input_points is None else input_points, np.float64, 2)
+        if points.shape[1] != 2:
+            raise ArgumentError(f"[vitcpp] input_points of shape {points.shape}; expected (n, 2)")
         labels = _labels("input_labels", input_labels, len(points))
-        mask = None if input_mask is None else np.ascontiguousarray(input_mask, np.float32)
+        mask = None if input_mask is None else numbers("input_mask", input_mask, np.float32)
         if mask is not None and mask.ndim != 2:
             raise ArgumentError(f"[vitcpp] input_mask of shape {mask.shape}; expected logits (h, w)")
         box = None if input_box is None else _boxes([input_box])
@@ -257,7 +259,7 @@ class PromptModel:
     def _run(
         self, image: PromptImage, text: str | None, boxes: Any, labels: Any, threshold: float, mask_threshold: float, gives: int
     ) -> Results:
-        rows = [] if boxes is None else list(boxes)
+        rows = [] if boxes is None else listed("input_boxes", boxes)
         prompt = lib.Prompt(
             text=None if text is None else lib.encoded(text),
             boxes=_boxes(rows) if rows else None,
@@ -290,7 +292,7 @@ def _boxes(rows: Sequence[Any]) -> Any:
     """An array of boxes for the library."""
     out = (lib.Box * len(rows))()
     for slot, row in zip(out, rows):
-        edges = [float(edge) for edge in row]
+        edges = [number("a box", edge) for edge in listed("a box", row)]
         if len(edges) != 4:
             raise ArgumentError(f"[vitcpp] a box of {len(edges)} numbers; expected x0, y0, x1, y1")
         slot.x0, slot.y0, slot.x1, slot.y1 = edges
@@ -301,6 +303,7 @@ def _labels(name: str, labels: Sequence[int] | None, count: int) -> Any:
     """1 and 0 for the library; None for None, which means 1."""
     if labels is None:
         return None
+    labels = listed(name, labels)
     if len(labels) != count:
         raise ArgumentError(f"[vitcpp] {len(labels)} {name} for {count}")
     return (ctypes.c_int32 * max(1, count))(*[integer(name, label, 0, 1) for label in labels])

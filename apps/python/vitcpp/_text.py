@@ -109,7 +109,7 @@ class Tokenizer:
     def __init__(self, path: str | os.PathLike[str], library: Library = "auto") -> None:
         if library not in LIBRARIES:
             raise ArgumentError(f"[vitcpp] library={library!r}; expected one of {', '.join(map(repr, LIBRARIES))}")
-        self._arguments = os.path.abspath(os.fspath(path)), library
+        self._arguments = os.path.abspath(os.fsdecode(lib.encoded(path))), library
         self._handle = lib.Handle("tokenizer", "vit_tokenizer_load", lib.encoded(path), LIBRARIES[library])
 
     def __reduce__(self) -> tuple[Any, ...]:

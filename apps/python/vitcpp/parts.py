@@ -14,14 +14,14 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import integer
+from ._inputs import integer, number, numbers
 from .position import RopeTable
 
 Floats = npt.NDArray[np.float32]
 
 
 def _four(name: str, values: npt.ArrayLike) -> Floats:
-    array = np.ascontiguousarray(values, np.float32)
+    array = numbers(name, values, np.float32)
     if array.ndim != 4 or 0 in array.shape:
         raise ArgumentError(f"[vitcpp.parts] {name} of shape {array.shape}; expected four dimensions, none of them 0")
     return array
@@ -89,7 +89,7 @@ def attention(
         )
     if rope is not None and not isinstance(rope, RopeTable):
         raise ArgumentError(f"[vitcpp.parts] rope={rope!r}; expected a vitcpp.RopeTable")
-    if scale is not None and not scale > 0.0:
+    if scale is not None and not number("scale", scale) > 0.0:
         raise ArgumentError(f"[vitcpp.parts] scale={scale!r}; expected a positive number")
     options = lib.AttentionOptions(
         num_heads=queries.shape[2],

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import integer
+from ._inputs import integer, number, numbers, pair
 from ._results import as_numpy
 
 Coordinates = Literal["index", "scaled", "centered"]
@@ -67,17 +67,17 @@ def _number(name: str, choices: tuple[str, ...], value: str) -> int:
 
 
 def _dtype(dtype: npt.DTypeLike) -> int:
-    name = np.dtype(dtype).name
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        raise ArgumentError(f"[vitcpp.position] dtype={dtype!r}; expected float32 or float64") from None
     if name not in _DTYPES:
         raise ArgumentError(f"[vitcpp.position] dtype={name}; expected float32 or float64")
     return _DTYPES[name]
 
 
 def _grid(grid: tuple[int, int]) -> tuple[int, int]:
-    rows, columns = (int(edge) for edge in grid)
-    if rows < 1 or columns < 1:
-        raise ArgumentError(f"[vitcpp.position] grid={grid}; expected at least one row and column")
-    return rows, columns
+    return pair("grid", grid, 1)
 
 
 def _options(
@@ -89,6 +89,7 @@ def _options(
     pairing: str = "neighbors",
     dtype: npt.DTypeLike = np.float32,
 ) -> Any:
+    rows, columns = pair("reference", reference)
     return ctypes.byref(
         lib.RopeOptions(
             coordinates=_number("coordinates", _COORDINATES, coordinates),
@@ -96,15 +97,15 @@ def _options(
             axis_order=_number("order", _AXIS_ORDERS, order),
             pairing=_number("pairing", _PAIRINGS, pairing),
             offset=offset,
-            reference_rows=reference[0],
-            reference_columns=reference[1],
+            reference_rows=rows,
+            reference_columns=columns,
             dtype=_dtype(dtype),
         )
     )
 
 
-def _doubles(values: npt.ArrayLike) -> Doubles:
-    return np.ascontiguousarray(values, np.float64)
+def _doubles(name: str, values: npt.ArrayLike, ndim: int | None = None) -> Doubles:
+    return numbers(name, values, np.float64, ndim)
 
 
 def frequencies(
@@ -118,9 +119,7 @@ def frequencies(
     Rules: "theta" a^(-k / F); "exp_pi" exp(-pi k / F); "periods" 1 / period, spaced geometrically from a to b;
     "pixels" pi linspace(1, a / 2, F).
     """
-    if count < 1:
-        raise ArgumentError(f"[vitcpp.position] count={count}; expected at least 1")
-    out = np.empty(count, np.float64)
+    out = np.empty(integer("count", count, 1), np.float64)
     lib.call("vit_rope_frequencies", _number("rule", _RULES, rule), count, a, b, out.ctypes.data)
     return out
 
@@ -147,14 +146,14 @@ def grid_coordinates(
 def _rotated_in(x: npt.ArrayLike, dtype: np.dtype[Any], out: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
     """An array with the numbers of x that may be rotated in place: a copy, or `out`, which may be x."""
     if out is None:
-        return np.array(x, dtype=dtype, order="C", copy=True)
+        return numbers("x", x, dtype).copy()
     if not isinstance(out, np.ndarray) or out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
         found = f"{out.dtype}" if isinstance(out, np.ndarray) else f"type {type(out).__name__}"
         raise ArgumentError(
             f"[vitcpp.position] out of dtype {found}; expected a writable array of {dtype}, row-major without gaps"
         )
     if out is not x:
-        values = np.asarray(x)
+        values = numbers("x", x, dtype)
         if values.shape != out.shape:
             raise ArgumentError(f"[vitcpp.position] out of shape {out.shape} for x of shape {values.shape}")
         np.copyto(out, values)
@@ -200,7 +199,7 @@ class RopeTable:
         has it; None = what the rule of the coordinates gives.
         """
         rows, columns = _grid(grid)
-        values = _doubles(frequencies)
+        values = _doubles("frequencies", frequencies, 1)
         options = _options(coordinates, offset, reference, centered_by, order, pairing, dtype)
         if trained is not None:
             rule = None if scaling is None else lib.encoded(scaling)
@@ -230,10 +229,10 @@ class RopeTable:
     ) -> RopeTable:
         """Learned frequencies (2, depth, H, d / 2), x first, that mix both axes: factors (H, N, d / 2) of a layer."""
         rows, columns = _grid(grid)
-        values = _doubles(frequencies)
-        if values.ndim != 4 or values.shape[0] != 2 or layer < 0:
+        values = _doubles("frequencies", frequencies)
+        if values.ndim != 4 or values.shape[0] != 2:
             raise ArgumentError(
-                f"[vitcpp.position] frequencies of shape {values.shape}, layer={layer}; expected (2, depth, H, d / 2)"
+                f"[vitcpp.position] frequencies of shape {values.shape}; expected (2, depth, H, d / 2)"
             )
         options = _options(coordinates, offset, reference, "each_axis", order, pairing, dtype)
         return cls(
@@ -244,7 +243,7 @@ class RopeTable:
                 columns,
                 values.ctypes.data,
                 *values.shape[1:],
-                layer,
+                integer("layer", layer, 0),
                 options,
             )
         )
@@ -259,7 +258,7 @@ class RopeTable:
         dtype: npt.DTypeLike = np.float32,
     ) -> RopeTable:
         """One-dimensional encoding (L, F) of L `positions`."""
-        places, values = _doubles(positions), _doubles(frequencies)
+        places, values = _doubles("positions", positions, 1), _doubles("frequencies", frequencies, 1)
         options = _options(pairing=pairing, dtype=dtype)
         return cls(
             lib.Handle(
@@ -284,7 +283,7 @@ class RopeTable:
         out = _rotated_in(x, self.cos.dtype, out)
         shape = (ctypes.c_size_t * max(1, out.ndim))(*out.shape)
         lib.call(
-            "vit_rope_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, max(0, num_prefix_tokens)
+            "vit_rope_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, integer("num_prefix_tokens", num_prefix_tokens, 0)
         )
         return out
 
@@ -328,16 +327,15 @@ class RopeForm:
         of the model, for those that have one. Positions of a sequence are a grid of one row. Raises ArgumentError with the known
         names for another convention, and if it fits neither grid nor head."""
         rows, columns = _grid(grid)
-        numbers = {"head_dim": head_dim, "num_frames": num_frames, "num_heads": num_heads}
-        for name, number in numbers.items():
-            if number < 1:
-                raise ArgumentError(f"[vitcpp.position] {name}={number}; expected at least 1")
+        reference_rows, reference_columns = pair("reference", reference)
         options = lib.RopeFormOptions(
             rows=rows,
             columns=columns,
-            reference_rows=max(0, reference[0]),
-            reference_columns=max(0, reference[1]),
-            **numbers,
+            reference_rows=reference_rows,
+            reference_columns=reference_columns,
+            head_dim=integer("head_dim", head_dim, 1),
+            num_frames=integer("num_frames", num_frames, 1),
+            num_heads=integer("num_heads", num_heads, 1),
         )
         self._handle = lib.Handle("rope_form", "vit_rope_form_create", lib.encoded(convention), ctypes.byref(options))
         self.coordinates: Doubles = self._array(0)
@@ -365,7 +363,7 @@ class RopeForm:
         out = _rotated_in(x, np.dtype(np.float64), out)
         shape = (ctypes.c_size_t * max(1, out.ndim))(*out.shape)
         lib.call(
-            "vit_rope_form_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, max(0, num_prefix_tokens)
+            "vit_rope_form_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, integer("num_prefix_tokens", num_prefix_tokens, 0)
         )
         return out
 
@@ -391,7 +389,7 @@ def identify(
     if grid is not None:
         options.rows, options.columns = _grid(grid)
     if num_prefix_tokens is not None:
-        options.has_prefix, options.num_prefix_tokens = 1, max(0, num_prefix_tokens)
+        options.has_prefix, options.num_prefix_tokens = 1, integer("num_prefix_tokens", num_prefix_tokens, 0)
     if isinstance(source, Mapping):
         values = {name: _factors(name, x) for name, x in source.items()}
         arrays = (lib.Array * max(1, len(values)))()
@@ -417,7 +415,7 @@ def _factors(name: str, x: npt.ArrayLike) -> Doubles:
         values = np.stack([values.real, values.imag], -1)
     if not 1 <= values.ndim <= 5:
         raise ArgumentError(f"[vitcpp.position] {name} has shape {values.shape}; expected 1 to 5 dimensions")
-    return _doubles(values)
+    return _doubles(name, values)
 
 
 def sinusoidal(
@@ -434,11 +432,11 @@ def sinusoidal(
     """
     is_line = isinstance(size, int)
     rows, columns = _grid((size, 1) if isinstance(size, int) else size)
-    if dim < 1:
-        raise ArgumentError(f"[vitcpp.position] dim={dim}; expected at least 1")
-    number = 0 if is_line else _number("layout", _LAYOUTS, layout)
-    out = np.empty((rows * columns, dim), np.dtype(dtype))
-    lib.call("vit_sinusoidal", number, rows, columns, dim, base, _dtype(dtype), out.ctypes.data)
+    width = integer("dim", dim, 1)
+    rule = 0 if is_line else _number("layout", _LAYOUTS, layout)
+    kind = _dtype(dtype)
+    out = np.empty((rows * columns, width), np.dtype(dtype))
+    lib.call("vit_sinusoidal", rule, rows, columns, width, base, kind, out.ctypes.data)
     return out
 
 
@@ -455,15 +453,15 @@ def resample_table(
     Encoder. "bilinear_antialias": SigLIP 2 NaFlex. "bilinear_aligned": Qwen3-VL. "tiled": SAM 3. "bucketed": Idefics 2 and 3.
     "bilinear_plus_tenth": Hy4. "bilinear_zeros": Muse, zeros around the table.
     """
-    values = np.ascontiguousarray(table, np.float32)
+    values = numbers("table", table, np.float32)
     (rows, columns), (to_rows, to_columns) = _grid(from_grid), _grid(to_grid)
     prefix = integer("num_prefix_rows", num_prefix_rows, 0)
     if values.ndim != 2 or values.shape[0] != prefix + rows * columns:
         raise ArgumentError(
             f"[vitcpp.position] table of shape {values.shape}; expected ({prefix} + {rows} {columns}, C) for the grid"
         )
-    number = _number("resampling", _RESAMPLINGS, resampling)
-    sizes = (prefix, rows, columns, values.shape[1], to_rows, to_columns, number)
+    rule = _number("resampling", _RESAMPLINGS, resampling)
+    sizes = (prefix, rows, columns, values.shape[1], to_rows, to_columns, rule)
     out = np.empty((prefix + to_rows * to_columns, values.shape[1]), np.float32)
     lib.call("vit_resample_table", values.ctypes.data, *sizes, out.ctypes.data)
     return out
@@ -508,8 +506,8 @@ def relative_attention(
     Raises:
         ArgumentError: the shapes do not match.
     """
-    arrays = [_doubles(x) for x in (q, k, v)]
-    tables = [_doubles(x) for x in (keys, values)]
+    arrays = [_doubles(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
+    tables = [_doubles("keys", keys), _doubles("values", values)]
     shape = arrays[0].shape
     if len(shape) != 4 or 0 in shape or any(x.shape != shape for x in arrays):
         shapes = ", ".join(str(x.shape) for x in arrays)
@@ -518,7 +516,7 @@ def relative_attention(
     if len(rows) != 2 or rows[0] % 2 == 0 or rows[1] != shape[3] or tables[1].shape != rows:
         shapes = ", ".join(str(x.shape) for x in tables)
         raise ArgumentError(f"[vitcpp.position] keys and values of shapes {shapes}; expected (2R + 1, {shape[3]}) twice")
-    if scale is not None and not scale > 0.0:
+    if scale is not None and not number("scale", scale) > 0.0:
         raise ArgumentError(f"[vitcpp.position] scale={scale!r}; expected a positive number")
     options = lib.RelativeOptions(scale=scale or 0.0, threads=integer("threads", threads, 0))
     out, probabilities = np.empty(shape), np.empty((*shape[:3], shape[2]))
