@@ -198,7 +198,7 @@ class VIT_API PromptSegmenter {
   Tensor<float> pixel_probabilities(const PromptFeatures& image, const Prompt& prompt,
                                     const PromptOptions& options = {});
   /// Masks of one object, of an image that was encoded for objects. Throws Error (argument) for a prompt
-  /// without point, box and mask, and for points, boxes and masks that are not finite.
+  /// without point, box and mask, points outside of the image, and numbers that are not finite.
   ObjectMasks segment_object(const PromptFeatures& image, const ObjectPrompt& prompt,
                              const ObjectOptions& options = {});
   /// What the model gives, of all queries.

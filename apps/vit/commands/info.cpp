@@ -167,7 +167,9 @@ struct ModelFacts {
 
 ModelFacts load_facts(const InfoOptions& options) {
   ModelFacts facts{.image = std::nullopt, .text = find_text_facts(options.common)};
-  const bool is_text_alone = facts.text && !facts.text->config.score;
+  // a vector of each token is for a detector, which comes with an image tower
+  const bool is_text_alone =
+      facts.text && !facts.text->config.score && facts.text->config.pooling != TextPooling::none;
   if (!is_text_alone) facts.image = load_model_facts(options.common);
   return facts;
 }

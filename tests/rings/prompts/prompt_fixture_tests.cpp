@@ -434,6 +434,7 @@ TEST_CASE("prompts: wrong use is an Error that says what is wrong") {
   };
   CHECK(test::contains(object({}), "a point, a box or a mask"));
   CHECK(test::contains(object({.points = {{.x = INFINITY, .y = 1}}}), "not finite"));
+  CHECK(test::contains(object({.points = {{.x = 1, .y = -1}}}), "outside of the image"));
   const Tensor<float> mask(Shape{1, 5, 5});
   CHECK(test::contains(object({.mask = mask}), "expected (h, w)"));
   CHECK(test::contains(test::message_of([] { PromptSegmenter(nullptr); }), "no model"));

@@ -95,14 +95,14 @@ TEST_CASE("prompts: a mask of another size is resized with antialias, as the lib
       large.view().row(y)[x] =
           8.0f * std::sin(0.3f * static_cast<float>(x)) * std::cos(0.2f * static_cast<float>(y));
   }
-  // a triangle of twice the scale around each centre, cut at the edges
+  // a triangle of twice the scale around each center, cut at the edges
   const auto weights = [&](std::size_t i, std::size_t size) {
     const double scale = static_cast<double>(size) / static_cast<double>(edge),
-                 centre = (static_cast<double>(i) + 0.5) * scale;
+                 center = (static_cast<double>(i) + 0.5) * scale;
     std::vector<double> out(size);
     double sum = 0;
     for (std::size_t j = 0; j < size; ++j)
-      sum += out[j] = std::max(0.0, 1.0 - std::abs(static_cast<double>(j) + 0.5 - centre) / scale);
+      sum += out[j] = std::max(0.0, 1.0 - std::abs(static_cast<double>(j) + 0.5 - center) / scale);
     for (double& weight : out) weight /= sum;
     return out;
   };
@@ -154,12 +154,12 @@ TEST_CASE("prompts: trackers are found under each name that the library gives th
     const bool is_alone = renamed[0][0] != "tracker_model.";
     if (is_alone)
       std::erase_if(copy.entries(), [](const FileCopy::Entry& entry) {  // what it does not have
-        constexpr std::string_view kKept[] = {"tracker_model.detector_model.", "tracker_model.tracker_neck.",
-                                              "tracker_model.mask_decoder.", "tracker_model.prompt_encoder.",
-                                              "tracker_model.no_memory_embedding",
-                                              "tracker_model.shared_image_embedding."};
-        return std::ranges::none_of(
-            kKept, [&](std::string_view prefix) { return entry.name.starts_with(prefix); });
+        constexpr std::string_view kKept[] = {
+            "tracker_model.detector_model.",     "tracker_model.tracker_neck.",
+            "tracker_model.mask_decoder.",       "tracker_model.prompt_encoder.",
+            "tracker_model.no_memory_embedding", "tracker_model.shared_image_embedding."};
+        return std::ranges::none_of(kKept,
+                                    [&](std::string_view prefix) { return entry.name.starts_with(prefix); });
       });
     copy.write_to(folder.path());
     for (const char* const file : {"processor_config.json", "tokenizer.json", "tokenizer_config.json"})

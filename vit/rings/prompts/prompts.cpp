@@ -54,6 +54,10 @@ ClickInput click_input_of(const ObjectPrompt& prompt, ImageSize image, std::size
   for (const ObjectPoint& point : prompt.points) {
     VIT_CHECK(std::isfinite(point.x) && std::isfinite(point.y), kPromptsWhere, "the point ", point.x, ", ",
               point.y, " of a prompt is not finite");
+    VIT_CHECK(point.x >= 0 && point.x <= static_cast<double>(image.width) && point.y >= 0 &&
+                  point.y <= static_cast<double>(image.height),
+              kPromptsWhere, "the point ", point.x, ", ", point.y, " of a prompt is outside of the image of ",
+              image.width, " x ", image.height, " pixels");
     points.push_back({.x = point.x * by_x, .y = point.y * by_y, .positive = point.positive});
   }
   for (const float logit : prompt.mask.empty() ? std::span<const float>() : prompt.mask.flat())

@@ -31,7 +31,8 @@ constexpr OtherLayout kLayouts[] = {
      "these are the names of mmpretrain; take the checkpoint that it was made from, of timm or the "
      "publisher"},
     {"vision_backbone.trunk.", "vision_backbone.",
-     "these are the names of the publisher's sam3.pt; the files of transformers beside it are read: hf "
+     "these are the names of the publisher's sam3.pt; those of transformers in the same repository are read: "
+     "hf "
      "download "
      "facebook/sam3 --exclude sam3.pt --local-dir sam3"},
     {"image_encoder.patch_embed.", "mask_decoder.",

@@ -54,9 +54,11 @@ void Show::draw_depth() {
 void Show::draw_segments() {
   const Model& model = run_.model();
   const DenseConfig* const config = model.dense_config();
-  VIT_CHECK(config != nullptr &&
-                (config->find(Output::masks) != nullptr || config->find(Output::classes) != nullptr),
-            "show", model.report().path.string(), " has no head that gives classes or masks");
+  VIT_CHECK(
+      config != nullptr &&
+          (config->find(Output::masks) != nullptr || config->find(Output::classes) != nullptr),
+      "show", model.report().path.string(),
+      " has no head that gives classes or masks; what prompts of SAM 3 find is drawn by vit segment --html");
   const SegmentOptions options{.task = Segmenter::default_task(model)};
   const bool semantic = options.task == SegmentTask::semantic;
   const MapOutput* const of_pixels = config->find(Output::classes);
