@@ -43,6 +43,16 @@ struct FitOptions {
   /// there. 0 = no cross-validation.
   std::size_t num_folds = 5;
   int threads = 0;  // 0 = all cores; results do not depend on it
+  /// For fit_linear and fit_centroid: whether features are standardized; otherwise they are taken as they
+  /// are.
+  bool standardize = true;
+  /// For fit_linear: scikit-learn's fit_intercept; without, the functions pass through the origin.
+  bool intercept = true;
+  /// For fit_linear: scikit-learn's class_weight="balanced", every class counts as much as any other.
+  bool balanced = false;
+  /// For fit_linear: stops once no element of the gradient of the mean loss is larger, as scikit-learn's tol
+  /// (1e-4); 0 = at the minimum.
+  double max_gradient = 0.0;
 };
 
 /// Multinomial logistic regression on standardized features, with an L2 penalty: the minimum of

@@ -28,96 +28,12 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/error.h"
 #include "vit/base/tensor.h"
 #include "vit/fit.h"
-#include "vit/image/preprocess.h"
 #include "vit/model.h"
-#include "vit/session.h"
+#include "vit/pixel_features.h"
 
 namespace vit {
-
-/// How the features of patches become those of pixels. All are means of the features of patches around the
-/// pixel, with weights of sum 1.
-enum class PixelUpsampling {
-  bilinear,  // between the centers of patches
-  /// Between the centers of patches of several passes, for which the image is moved by parts of a patch.
-  shift,
-  /// Joint bilateral upsampling (Kopf et al. 2007): weights fall with distance, and with the difference of
-  /// the colors of pixel and patch, so that maps follow the edges of the image.
-  guided,
-};
-
-/// "bilinear", "shift" or "guided".
-VIT_API const char* to_string(PixelUpsampling upsampling);
-
-/// What the features of a pixel are.
-struct PixelOptions {
-  /// Blocks whose tokens are joined, 0 .. depth - 1; empty = the patches after the final norm.
-  std::vector<std::size_t> layers{};
-  /// native: as everywhere. Other sizes show the whole image, without crop: fixed with unequal edges is
-  /// squashed to them; S x S, and `model` with the model's own S, keep the aspect ratio, shortest edge S,
-  /// edges to whole patches. Models of one size only are given the squashed image.
-  InputSize size{};
-  /// The features of the image at these multiples of the size are joined.
-  std::vector<double> scales{1.0};
-  PixelUpsampling upsampling = PixelUpsampling::bilinear;  // from patches to pixels
-  std::size_t shifts = 2;    // of PixelUpsampling::shift: passes along each axis
-  bool color = false;        // red, green and blue of the pixel, 0 to 1, are features too
-  bool unit_length = false;  // the vector of each patch, layer and scale is scaled to length 1
-};
-
-/// The patches of an image at one scale, of one pass or of several that are interleaved.
-struct PixelPatches {
-  std::span<const double> ys;          // (h) centers in pixels of the image, ascending
-  std::span<const double> xs;          // (w) the same
-  TensorView<const float> features{};  // (h w, C)
-};
-
-/// The features of all pixels of one image. Memory: 4 C bytes for each patch of each pass.
-class VIT_API PixelFeatures {
- public:
-  ~PixelFeatures();
-  PixelFeatures(PixelFeatures&&) noexcept;
-  PixelFeatures& operator=(PixelFeatures&&) noexcept;
-
-  ImageSize size() const noexcept;               // H x W of the image
-  std::size_t num_features() const noexcept;     // C
-  const PixelOptions& options() const noexcept;  // how they were made
-  /// The patches of options().scales[scale], valid as long as the features.
-  PixelPatches patches(std::size_t scale = 0) const;
-  /// The number of the patch whose center is nearest to a pixel, of the first scale.
-  std::size_t patch_at(std::size_t x, std::size_t y) const;
-  /// The features of a pixel, x < W, y < H, to `out` (C).
-  void at(std::size_t x, std::size_t y, std::span<float> out) const;
-
- private:
-  friend class PixelExtractor;
-  friend class PixelTrainer;
-  friend struct PixelHead;
-  struct State;
-  explicit PixelFeatures(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
-};
-
-/// Runs images for their features. Must not be shared between threads.
-class VIT_API PixelExtractor {
- public:
-  /// Throws Error for options that contradict each other or the model.
-  explicit PixelExtractor(std::shared_ptr<const Model> model, PixelOptions options = {}, int threads = 0);
-  ~PixelExtractor();
-  PixelExtractor(PixelExtractor&&) noexcept;
-  PixelExtractor& operator=(PixelExtractor&&) noexcept;
-
-  const std::shared_ptr<const Model>& model() const noexcept;  // that runs the images
-  const PixelOptions& options() const noexcept;                // as given
-  /// The features of an image. Throws Error as Session::run does, and if they are not finite.
-  PixelFeatures extract(ImageView image);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
 
 /// What a cross-validation held out.
 enum class HeldOut {
@@ -154,6 +70,8 @@ struct VIT_API PixelHead {
   void check(const Model& from) const;
   /// Writes the head to a safetensors file, atomically.
   void save(const std::filesystem::path& path) const;
+  /// The same file in memory.
+  std::string bytes() const;
   /// Throws Error naming the file and its defect.
   static PixelHead load(const std::filesystem::path& path);
 };
@@ -175,10 +93,13 @@ class VIT_API PixelTrainer {
   std::size_t num_pixels() const noexcept;         // labeled
   TensorView<const float> rows() const;            // (n, C)
   std::span<const std::uint32_t> classes() const;  // (n) of the rows
-  /// Fits a head. Held out by the cross-validation are images if several have labels, else strokes, up to
-  /// options.num_folds folds; if no class has two of them, nothing. The strength is the smallest of
-  /// 1e-4, 1e-3, .. 100 with the best mean IoU. Throws Error for fewer than two classes, and as fit_linear()
-  /// does.
+  /// Fits a head. Of features with unit_length none is standardized, and logistic functions pass through the
+  /// origin, whatever `options` say: strokes of one image then hold for others, too. Classes count equally if
+  /// fewer than half of the pixels are labeled: how much was painted says nothing of what is frequent. Held
+  /// out by the cross-validation are images if several have labels, else strokes, up to options.num_folds
+  /// folds; if no class has two of them, nothing, and the strength is 1. It is the smallest power of ten from
+  /// 0.1 to 1e4 (without unit_length from 1e-4 to 100) with the best mean IoU. Throws Error for fewer than
+  /// two classes, and as fit_linear() does.
   PixelHead fit(FitMethod method = FitMethod::logistic, const FitOptions& options = {}) const;
   /// Without training: what is like the pixels labeled 1, by the cosine of their mean and that of the pixels
   /// labeled 0, the background. The two classes are separated in the middle between their means, and

@@ -12,6 +12,7 @@
 
 #include "vit/base/choices.h"
 #include "vit/base/error.h"
+#include "vit/base/run_limits.h"
 #include "vit/base/tensor.h"
 #include "vit/config/load_report.h"
 #include "vit/model.h"
@@ -108,6 +109,9 @@ class VIT_API TextEncoder {
   TextEmbeddings encode(std::span<const std::string_view> texts, const StreamOptions& options = {});
   /// One text, E numbers.
   Tensor<float> encode(std::string_view text);
+  /// What ends the following calls early, between two blocks; by default nothing. A call that ends throws
+  /// Cancelled.
+  void set_limits(RunLimits limits);
   /// Rows of ids from TextTower::tokenize -> (n, E), fewer if cancelled. Throws Error if a row has
   /// another length or an id is beyond the token table.
   Tensor<float> encode_ids(std::span<const TokenRow> rows, const StreamOptions& options = {});

@@ -26,6 +26,7 @@
 #include "vit/model.h"
 #include "vit/outputs.h"
 #include "vit/patchify.h"
+#include "vit/pixel_features.h"
 #include "vit/pixels.h"
 #include "vit/pose.h"
 #include "vit/prompts.h"

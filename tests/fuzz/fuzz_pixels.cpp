@@ -37,6 +37,13 @@ void read_labels(const std::filesystem::path& truth) {
 
 void run_pixel_labels(std::string_view input) {
   static const test::TemporaryFolder folder(kInMemory);
+  if (input.starts_with('<')) {
+    try {
+      read_labels(folder.write("all.xml", input));  // of CVAT
+    } catch (const Error&) {
+    }
+    return;
+  }
   const bool is_json = !input.empty() && (input.front() == '{' || input.front() == '[');
   std::filesystem::remove(folder / "image.png");
   std::filesystem::remove(folder / "image.json");
@@ -62,16 +69,26 @@ std::vector<std::string> pixel_labels_seeds() {
   test::write_gray((folder / "gray.png").string(), {"0120", "..17"}, 255);
   test::write_palette((folder / "palette.png").string(), {"0120"}, {{0, 0, 0}, {255, 0, 0}, {0, 255, 0}});
   test::write_strokes((folder / "strokes.png").string(), {".rb.", "rr.."});
-  return {R"({"imageHeight": 4, "imageWidth": 6, "shapes": [
+  return {
+      R"(<?xml version="1.0"?><annotations><image id="0" name="image.jpg" width="6" height="4">
+             <polygon label="a" points="0,0;3,0;3,2" z_order="1"/><polyline label="b" points="1,1;4,3"/>
+             <box label="c" xtl="0" ytl="1" xbr="3" ybr="2" rotation="30"/><points label="a" points="1,1"/>
+             <ellipse label="b" cx="3" cy="2" rx="2" ry="1"/><tag label="d"/>
+             <mask label="&lt;&#233;" rle="1, 2, 1" left="4" top="2" width="2" height="2"><attribute name="e">f</attribute>
+             </mask></image></annotations>)",
+      R"({"shapes": [{"label": "a", "shape_type": "mask", "points": [[1, 1], [2, 2]], "mask": "iVBORw0KGgo="}]})",
+      R"({"imageHeight": 4, "imageWidth": 6, "shapes": [
              {"label": "a", "points": [[0, 0], [3, 0], [3, 2]], "shape_type": "polygon"},
              {"label": "b", "points": [[2, 1], [5, 4]], "shape_type": "circle"},
              {"label": "c", "points": [[2, 1], [5, 4], [1, 1]], "shape_type": "linestrip"}]})",
-          R"({"images": [{"id": 5, "file_name": "image.jpg", "height": 4, "width": 6}],
+      R"({"images": [{"id": 5, "file_name": "image.jpg", "height": 4, "width": 6}],
              "categories": [{"id": 2, "name": "cell"}], "annotations": [
              {"image_id": 5, "category_id": 2, "segmentation": [[0, 0, 6, 0, 6, 2, 0, 2]]},
              {"image_id": 5, "category_id": 3, "segmentation": {"size": [4, 6], "counts": [2, 3, 19]}},
              {"image_id": 5, "category_id": 3, "segmentation": {"size": [4, 6], "counts": "23c0"}}]})",
-          seed(folder / "gray.png"), seed(folder / "palette.png"), seed(folder / "strokes.png")};
+      seed(folder / "gray.png"),
+      seed(folder / "palette.png"),
+      seed(folder / "strokes.png")};
 }
 
 void run_pixel_head(std::string_view input) {

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "apps/vit/rings/serve/http/base64.h"
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/rings/serve/http/gzip.h"
 #include "apps/vit/rings/serve/http/http.h"
 #include "apps/vit/rings/serve/http/http_head.h"
 #include "apps/vit/rings/serve/http/multipart.h"
 #include "apps/vit/rings/serve/routes/api_error.h"
+#include "apps/vit/rings/serve/routes/binary_tensors.h"
 #include "apps/vit/rings/serve/routes/immich_entries.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 
@@ -190,6 +191,43 @@ std::vector<std::string> immich_entries_seeds() {
   return {
       R"({"clip": {"visual": {"modelName": "ViT-B-32__openai", "options": {}}}})",
       R"({"clip": {"textual": {"modelName": "m"}}, "ocr": {"detection": {"modelName": "x", "options": {"a": [1, 0.5, null, "b\n"]}}}})"};
+}
+
+void run_binary_tensors(std::string_view input) {
+  run_refusing([&] {
+    app::HttpRequest request;
+    const std::size_t line = std::min(input.find('\n'), input.size());
+    request.json_length = input.substr(0, line);
+    request.body = input.substr(std::min(line + 1, input.size()));
+    app::InferBody body(request, kMaxBody, 1000);
+    static_cast<void>(app::wants_binary(body.json()));
+    const internal::Json inputs = body.json().at("inputs");
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::optional<std::string_view> bytes = body.take(inputs[i], "inputs");
+      if (!bytes) continue;
+      sum += bytes->size();
+      if (i % 2 == 0) {
+        app::floats_of(*bytes, bytes->size() / sizeof(float), "inputs");
+        continue;
+      }
+      std::size_t of_strings = 0;
+      for (const std::string_view one : app::split_strings(*bytes, 100, "inputs"))
+        of_strings += 4 + one.size();
+      if (of_strings != bytes->size()) throw std::logic_error("bytes of no string");
+    }
+    body.check_end();
+    if (sum > request.body.size()) throw std::logic_error("more bytes than the body has");
+  });
+}
+
+std::vector<std::string> binary_tensors_seeds() {
+  const std::string json =
+      R"({"inputs": [{"parameters": {"binary_data_size": 8}}, {"parameters": {"binary_data_size": 5}}, {}],)"
+      R"( "outputs": [{"parameters": {"binary_data": true}}], "parameters": {"binary_data_output": true}})";
+  return {std::to_string(json.size()) + "\n" + json + std::string("\0\0\x80?\0\0\0@\1\0\0\0a", 13),
+          "\n"
+          R"({"inputs": [{"data": [1]}]})"};
 }
 
 }  // namespace vit::fuzz

@@ -27,6 +27,9 @@ std::vector<std::string> weaviate_body_seeds();
 void run_page_body(std::string_view input);
 std::vector<std::string> page_body_seeds();
 /// The field `entries` of /predict.
+/// The header of the JSON's length, a line feed, and the body.
+void run_binary_tensors(std::string_view input);
+std::vector<std::string> binary_tensors_seeds();
 void run_immich_entries(std::string_view input);
 std::vector<std::string> immich_entries_seeds();
 

@@ -100,6 +100,7 @@ std::span<const Target> targets() {
       {"weaviate_body", run_weaviate_body, weaviate_body_seeds},
       {"page_body", run_page_body, page_body_seeds},
       {"immich_entries", run_immich_entries, immich_entries_seeds},
+      {"binary_tensors", run_binary_tensors, binary_tensors_seeds},
 #endif
 #ifdef VIT_FUZZ_TAR
       {"tar", run_tar, tar_seeds, kTarStructure},

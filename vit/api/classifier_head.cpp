@@ -191,10 +191,14 @@ Output ClassifierHead::output(const Model& from) const {
   return key.output;
 }
 
-void internal::write_head(const std::filesystem::path& path, const ClassifierHead& head,
-                          std::map<std::string, std::string> metadata) {
+namespace {
+
+void add_facts(const ClassifierHead& head, std::map<std::string, std::string>& metadata) {
   metadata[kMember] = to_json(head);
   if (!head.record.empty()) metadata[kRecord] = head.record;
+}
+
+std::vector<internal::TensorToWrite> tensors_of(const ClassifierHead& head) {
   std::vector<internal::TensorToWrite> tensors;
   if (head.method == FitMethod::knn) {
     tensors.push_back(floats_to_write("vectors", head.vectors));
@@ -208,7 +212,20 @@ void internal::write_head(const std::filesystem::path& path, const ClassifierHea
     tensors.push_back(floats_to_write("coefficients", head.coefficients));
     tensors.push_back(floats_to_write("intercepts", head.intercepts));
   }
-  internal::write_safetensors(path, tensors, metadata);
+  return tensors;
+}
+
+}  // namespace
+
+void internal::write_head(const std::filesystem::path& path, const ClassifierHead& head,
+                          std::map<std::string, std::string> metadata) {
+  add_facts(head, metadata);
+  internal::write_safetensors(path, tensors_of(head), metadata);
+}
+
+std::string internal::head_bytes(const ClassifierHead& head, std::map<std::string, std::string> metadata) {
+  add_facts(head, metadata);
+  return internal::safetensors_bytes(tensors_of(head), metadata);
 }
 
 void save_head(const std::filesystem::path& path, const ClassifierHead& head) {

@@ -13,6 +13,8 @@ namespace vit::internal {
 /// Member of the metadata that heads of pixels have, and heads of images have not.
 inline constexpr const char* kPixelsMember = "vit_pixels";
 
+/// The file of a head with further metadata, in memory.
+std::string head_bytes(const ClassifierHead& head, std::map<std::string, std::string> metadata);
 /// save_head() with further metadata.
 void write_head(const std::filesystem::path& path, const ClassifierHead& head,
                 std::map<std::string, std::string> metadata);

@@ -99,6 +99,7 @@ ImageAndText ImageAndText::load(const std::filesystem::path& path, const ModelOp
 
 struct TextEncoder::State {
   TextEncoderOptions options;
+  RunLimits limits;
   TextMemory memory;
   std::vector<TokenRow> rows;
   std::vector<TextIds> ids;
@@ -153,6 +154,7 @@ TextEncoder::TextEncoder(std::shared_ptr<const TextTower> tower, TextEncoderOpti
   VIT_CHECK(options.threads >= 0, kWhere, "threads is ", options.threads, "; 0 = all cores");
   resolve_threads(options.threads);  // refuses too many
   state_->options = options;
+  state_->memory.passes.limit_passes(&state_->limits);
 }
 TextEncoder::TextEncoder(const std::filesystem::path& path, TextEncoderOptions options,
                          const TextOptions& text_options)
@@ -163,6 +165,10 @@ TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
 
 const TextTower& TextEncoder::tower() const {
   return parts_of(tower_, kWhere);
+}
+
+void TextEncoder::set_limits(RunLimits limits) {
+  parts_of(state_, kWhere).limits = std::move(limits);
 }
 
 const TextEncoderOptions& TextEncoder::options() const {

@@ -1,4 +1,4 @@
-// RunLimits: what ends the runs of a session early.
+// RunLimits: what ends the runs of a session or of a text encoder early.
 #pragma once
 
 #include <chrono>

@@ -245,6 +245,22 @@ std::string with_length(const std::string& header) {
   return out + header;
 }
 
+/// The tensors in the order of the file. Throws Error, beginning with `name`, for those that cannot be
+/// written.
+std::vector<const TensorToWrite*> checked_order(std::span<const TensorToWrite> tensors,
+                                                const std::string& name) {
+  std::set<std::string_view> names{kMetadataKey};
+  for (const TensorToWrite& tensor : tensors) {
+    VIT_CHECK(names.insert(tensor.name).second, kWrite, name, ": tensor name ", in_quotes(tensor.name),
+              " occurs twice or is reserved");
+  }
+  for (const TensorToWrite& tensor : tensors) {
+    VIT_CHECK(bytes_needed(tensor) == tensor.bytes.size(), kWrite, "tensor ", in_quotes(tensor.name), " has ",
+              tensor.bytes.size(), " bytes, but its type and shape need ", bytes_needed(tensor));
+  }
+  return writing_order(tensors);
+}
+
 }  // namespace
 
 std::string safetensors_start(const std::string& name, Dtype dtype, const std::vector<std::size_t>& shape,
@@ -253,18 +269,18 @@ std::string safetensors_start(const std::string& name, Dtype dtype, const std::v
   return with_length(build_header(std::array<const TensorToWrite*, 1>{&tensor}, metadata));
 }
 
+std::string safetensors_bytes(std::span<const TensorToWrite> tensors,
+                              const std::map<std::string, std::string>& metadata) {
+  const std::vector<const TensorToWrite*> order = checked_order(tensors, "in memory");
+  std::string out = with_length(build_header(order, metadata));
+  for (const TensorToWrite* tensor : order)
+    out.append(reinterpret_cast<const char*>(tensor->bytes.data()), tensor->bytes.size());
+  return out;
+}
+
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata) {
-  const std::vector<const TensorToWrite*> order = writing_order(tensors);
-  std::set<std::string_view> names{kMetadataKey};
-  for (const TensorToWrite& tensor : tensors) {
-    VIT_CHECK(names.insert(tensor.name).second, kWrite, path.string(), ": tensor name ",
-              in_quotes(tensor.name), " occurs twice or is reserved");
-  }
-  for (const TensorToWrite& tensor : tensors) {
-    VIT_CHECK(bytes_needed(tensor) == tensor.bytes.size(), kWrite, "tensor ", in_quotes(tensor.name), " has ",
-              tensor.bytes.size(), " bytes, but its type and shape need ", bytes_needed(tensor));
-  }
+  const std::vector<const TensorToWrite*> order = checked_order(tensors, path.string());
   const std::string start = with_length(build_header(order, metadata));
   AtomicFile file(path, kWrite);
   file.write(std::as_bytes(std::span(start)));

@@ -36,6 +36,10 @@ struct TensorToWrite {
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
+/// The same file in memory.
+std::string safetensors_bytes(std::span<const TensorToWrite> tensors,
+                              const std::map<std::string, std::string>& metadata = {});
+
 /// The part before the numbers in a file of one tensor, for vectors that are written one by one: the
 /// numbers follow, row-major, and end the file.
 std::string safetensors_start(const std::string& name, Dtype dtype, const std::vector<std::size_t>& shape,

@@ -1,5 +1,6 @@
 """Classes of pixels from a few strokes: mean IoU of `vit fit --truth` by the number of strokes on one image, next to scikit-learn
-on the same features, and its ways from patches to pixels. The images are drawn by data/images, which knows what covers a pixel.
+on the same features, and its ways from patches to pixels, also for images of 2048 pixels. The images are drawn by data/images,
+which knows what covers a pixel; each is in turn the one with the strokes.
 
     python apps/bench/compare/pixels.py --vit build/release/vit --model DINOV2 --folder FOLDER
                                         (needs numpy, Pillow and scikit-learn; a quarter of an hour)
@@ -7,7 +8,8 @@ on the same features, and its ways from patches to pixels. The images are drawn 
 
 import argparse
 import json
-import resource
+import os
+import struct
 import subprocess
 import sys
 import time
@@ -20,11 +22,11 @@ from PIL import Image, ImageDraw
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "data" / "images"))
 NAMES = ["horse_field.jpg", "horse_grazing.png", "deer_stag.jpg", "dog_retriever.jpg", "dog_terrier.png", "cat_tabby.jpg"]
-EDGE = 480  # of the drawn images, the longer one
+EDGE, LARGE = 480, 2048  # of the drawn images, the longer one
 BAND = 4  # pixels on both sides of an edge
 
 
-def draw_images(folder):
+def draw_images(folder, edge):
     """photos/NAME.png and masks/NAME.png: 1 where the animal covers the pixel."""
     import make_images
     seen = []
@@ -43,7 +45,7 @@ def draw_images(folder):
         if (folder / "masks" / f"{stem}.png").exists():
             continue
         width, height, *rest = make_images.IMAGES[name]
-        scale = EDGE / max(width, height)
+        scale = edge / max(width, height)
         width, height = round(width * scale), round(height * scale)
         image = make_images.draw(name, width, height, *rest)
         covered = Image.fromarray((seen[-1].covered() * 255).astype(np.uint8)).resize((width, height), Image.BOX)
@@ -52,7 +54,8 @@ def draw_images(folder):
 
 
 def strokes_on(mask, count, seed):
-    """`count` lines of 5 x 50 pixels of each class, each within it: an RGBA image, red = 1, blue = 0."""
+    """`count` lines of 5 x 50 pixels of each class, of an image of 480, each within it: an RGBA image, red = 1, blue = 0."""
+    unit = max(mask.shape) / EDGE
     rng = np.random.default_rng(seed)
     out = Image.new("RGBA", mask.shape[::-1])
     draw = ImageDraw.Draw(out)
@@ -62,21 +65,26 @@ def strokes_on(mask, count, seed):
         while drawn < count:
             y, x = inside[rng.integers(len(inside))]
             angle = rng.uniform(0, np.pi)
-            dx, dy = 25 * np.cos(angle), 25 * np.sin(angle)
+            dx, dy = 25 * unit * np.cos(angle), 25 * unit * np.sin(angle)
             line = Image.new("1", out.size)
-            ImageDraw.Draw(line).line((x - dx, y - dy, x + dx, y + dy), fill=1, width=5)
+            ImageDraw.Draw(line).line((x - dx, y - dy, x + dx, y + dy), fill=1, width=round(5 * unit))
             hit = np.asarray(line)
-            if hit.sum() < 200 or (mask[hit] != label).any():
+            if hit.sum() < 200 * unit**2 or (mask[hit] != label).any():
                 continue
-            draw.line((x - dx, y - dy, x + dx, y + dy), fill=color, width=5)
+            draw.line((x - dx, y - dy, x + dx, y + dy), fill=color, width=round(5 * unit))
             drawn += 1
     return out
 
 
 def run(arguments):
-    start = time.perf_counter()
-    done = subprocess.run([str(a) for a in arguments], check=True, capture_output=True, text=True)
-    return done.stdout, time.perf_counter() - start
+    """What a command prints, its processor seconds, and the MiB of memory that it took at most."""
+    child = subprocess.Popen([str(a) for a in arguments], stdout=subprocess.PIPE, text=True)
+    text = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise SystemExit(f"{arguments} ended with {child.returncode}")
+    return text, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def iou(found, truth, where=None):
@@ -96,18 +104,18 @@ def band_of(mask):
 
 class Program:
 
-    def __init__(self, options):
-        self.vit, self.model, self.size, self.folder = options.vit, options.model, options.size, options.folder
+    def __init__(self, options, folder):
+        self.vit, self.model, self.size, self.folder = options.vit, options.model, options.size, folder
 
     def masks(self, strokes, *ways):
-        """Masks of all images, by a head that is learned from strokes on the first one."""
+        """Masks of all images, by a head that is learned from strokes on one; processor seconds of an image, MiB, and the head."""
         head, out = self.folder / "head.safetensors", self.folder / "found.npz"
-        text, _ = run([self.vit, "fit", "--model", self.model, "--size", self.size, self.folder / "photos", "--truth", strokes,
-                       "--output", head, "--names", "rest,animal", "--format", "json", *ways])
-        _, seconds = run([self.vit, "segment", "--classifier", head, self.folder / "photos", "--output", out])
+        run([self.vit, "fit", "--model", self.model, "--size", self.size, self.folder / "photos", "--truth", strokes, "--output", head,
+             "--quiet", *ways])
+        _, seconds, mebibytes = run([self.vit, "segment", "--classifier", head, self.folder / "photos", "--output", out])
         arrays = np.load(out)
-        order = sorted(Path(n).stem for n in NAMES)
-        return json.loads(text), {stem: arrays[f"segmentation.{i}"] for i, stem in enumerate(order)}, seconds
+        order = sorted(p.stem for p in (self.folder / "photos").iterdir())
+        return {stem: arrays[f"segmentation.{i}"] for i, stem in enumerate(order)}, seconds / len(order), mebibytes, head
 
     def patches(self):
         """(h, w, C) features of each image as `--size` of the classes of pixels has them: the squashed image."""
@@ -119,7 +127,7 @@ class Program:
             small = self.folder / "squashed" / f"{stem}.png"
             small.parent.mkdir(exist_ok=True)
             image.resize((width, height), Image.BICUBIC).save(small)
-            run([self.vit, "embed", "--model", self.model, "--size", "native", "--features", "patches", small, "--output",
+            run([self.vit, "embed", "--quiet", "--model", self.model, "--size", "native", "--features", "patches", small, "--output",
                  self.folder / "patches.npz"])
             arrays = np.load(self.folder / "patches.npz")
             out[stem] = arrays[[n for n in arrays if n.startswith("patches")][0]].reshape(height // 14, width // 14, -1)
@@ -151,6 +159,84 @@ def peers(patches, strokes, stem, truths):
         yield name, nearest_masks(model.fit(*chosen), patches, truths)
 
 
+def numbers_of(head, name):
+    """A tensor of a head of `vit fit`, in float32."""
+    file = head.read_bytes()
+    size = struct.unpack("<Q", file[:8])[0]
+    place = json.loads(file[8:8 + size])[name]
+    begin, end = (8 + size + o for o in place["data_offsets"])
+    return np.frombuffer(file[begin:end], "<f4").reshape(place["shape"])
+
+
+def nearest_of(head, patches, truths):
+    """The masks of a head on patches without any upsampling."""
+    class Functions:
+
+        @staticmethod
+        def predict(rows):
+            units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+            return (units @ numbers_of(head, "coefficients").T + numbers_of(head, "intercepts")).argmax(1)
+
+    return nearest_masks(Functions, patches, truths)
+
+
+def read_truths(folder):
+    return {path.stem: np.asarray(Image.open(path)) for path in sorted((folder / "masks").iterdir())}
+
+
+def paint(folder, truths, stem, count):
+    """Strokes on one image; whether the animal is class 0, which has the color that comes first."""
+    strokes = folder / f"strokes{count}_{stem}"
+    strokes.mkdir(exist_ok=True)
+    painted = strokes_on(truths[stem], count, zlib.crc32(stem.encode()) + count)
+    painted.save(strokes / f"{stem}.png")
+    pixels = np.asarray(painted)
+    return strokes, painted, tuple(pixels[pixels[..., 3] > 0][0, :3]) != (0, 0, 255)
+
+
+def strokes_table(program, truths, patches, counts):
+    print("| strokes of each class | | this image | the others |\n|---|---|---|---|")
+    for count in counts:
+        scores = {}
+
+        def note(name, found, stem):
+            others = np.mean([iou(found[s], truths[s]) for s in truths if s != stem])
+            scores.setdefault(name, []).append((100 * iou(found[stem], truths[stem]), 100 * others))
+
+        for stem in truths:
+            strokes, painted, flip = paint(program.folder, truths, stem, count)
+            for name, ways in (("vit fit, bilinear", []), ("vit fit, guided", ["--upsample", "guided"])):
+                found, *_ = program.masks(strokes, *ways)
+                note(name, {s: 1 - m if flip else m for s, m in found.items()}, stem)
+            for name, found in peers(patches, painted, stem, truths):
+                note(f"{name}, nearest patch", found, stem)
+        for name, pairs in scores.items():
+            own, others = np.mean(pairs, 0)
+            print(f"| {count} | {name} | {own:.1f} | {others:.1f} |", flush=True)
+
+
+def ways_table(program, truths, patches, stems):
+    print("| | IoU | IoU at edges | processor seconds an image | MiB |\n|---|---|---|---|---|")
+    bands = {s: band_of(truths[s]) for s in truths}
+    rows = {}
+
+    def note(name, found, seconds, mebibytes):
+        rows.setdefault(name, []).append((100 * np.mean([iou(found[s], truths[s]) for s in truths]),
+                                          100 * np.mean([iou(found[s], truths[s], bands[s]) for s in truths]), seconds, mebibytes))
+
+    for stem in stems:
+        strokes, _, flip = paint(program.folder, truths, stem, 4)
+        for name, ways in (("bilinear", []), ("shift, 2 x 2", ["--upsample", "shift"]), ("guided", ["--upsample", "guided"])):
+            found, seconds, mebibytes, head = program.masks(strokes, *ways)
+            if name == "bilinear" and patches:
+                near = nearest_of(head, patches, truths)
+                note("none: the nearest patch", {s: 1 - m if flip else m for s, m in near.items()}, seconds, mebibytes)
+            note(name, {s: 1 - m if flip else m for s, m in found.items()}, seconds, mebibytes)
+    for name, of in rows.items():
+        all_pixels, edges, seconds, mebibytes = np.mean(of, 0)
+        print(f"| {name} | {all_pixels:.1f} | {edges:.1f} | {seconds:.2f} | {mebibytes:.0f} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vit", default="build/release/vit", type=Path)
@@ -159,38 +245,15 @@ def main():
     parser.add_argument("--size", default=518, type=int)
     parser.add_argument("--strokes", default="1,2,4,8")
     options = parser.parse_args()
-    draw_images(options.folder)
-    truths = {Path(n).stem: np.asarray(Image.open(options.folder / "masks" / f"{Path(n).stem}.png")) for n in NAMES}
-    program, first = Program(options), sorted(truths)[0]
+    draw_images(options.folder, EDGE)
+    truths, program = read_truths(options.folder), Program(options, options.folder)
     patches = program.patches()
-
-    def report(name, found):
-        others = np.mean([iou(found[s], truths[s]) for s in truths if s != first])
-        print(f"| {name} | {100 * iou(found[first], truths[first]):.1f} | {100 * others:.1f} |", flush=True)
-
-    for count in (int(c) for c in options.strokes.split(",")):
-        strokes = options.folder / f"strokes{count}"
-        strokes.mkdir(exist_ok=True)
-        painted = strokes_on(truths[first], count, zlib.crc32(b"strokes") + count)
-        painted.save(strokes / f"{first}.png")
-        # blue is the ground: the order of names is that of the first pixels
-        order = [tuple(c) for c in np.asarray(painted)[np.asarray(painted)[..., 3] > 0][:1, :3]]
-        flip = order[0] != (0, 0, 255)
-        for name, ways in (("vit fit, bilinear", []), ("vit fit, guided", ["--upsample", "guided"])):
-            _, found, _ = program.masks(strokes, *ways)
-            report(f"{count} | {name}", {s: 1 - m if flip else m for s, m in found.items()})
-        for name, found in peers(patches, painted, first, truths):
-            report(f"{count} | {name}, nearest patch", found)
-    bands = {s: band_of(truths[s]) for s in truths}
-    for name, ways in (("bilinear", []), ("shift, 2 x 2", ["--upsample", "shift"]),
-                       ("shift, 4 x 4", ["--upsample", "shift", "--shifts", "4"]), ("guided", ["--upsample", "guided"]),
-                       ("guided, color", ["--upsample", "guided", "--channels-of-color"]),
-                       ("blocks 3, 7, 11", ["--layers", "3,7,11"])):
-        _, found, seconds = program.masks(strokes, *ways)
-        found = {s: 1 - m if flip else m for s, m in found.items()}
-        print(f"| {name} | {100 * np.mean([iou(found[s], truths[s]) for s in truths]):.1f} | "
-              f"{100 * np.mean([iou(found[s], truths[s], bands[s]) for s in truths]):.1f} | {seconds / len(truths):.2f} |", flush=True)
-    print("MiB of the largest run:", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+    strokes_table(program, truths, patches, [int(c) for c in options.strokes.split(",") if c])
+    ways_table(program, truths, patches, list(truths))
+    large = options.folder / "large"
+    draw_images(large, LARGE)
+    truths = read_truths(large)
+    ways_table(Program(options, large), truths, None, list(truths)[:1])
 
 
 if __name__ == "__main__":

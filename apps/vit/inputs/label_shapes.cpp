@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 
+#include "apps/vit/ground/base64.h"
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
 
@@ -12,8 +14,6 @@ using namespace internal;
 namespace {
 
 constexpr Where kShapes{"labels", ErrorKind::format};
-constexpr std::size_t kMostPoints = 1 << 16;  // of a shape
-constexpr double kMostCoordinate = 1e6;
 
 /// The pixels [first, last) of an axis whose centers are in [low, high).
 struct Pixels {
@@ -37,14 +37,14 @@ double squared_distance(const ShapePoint& at, const ShapePoint& from, const Shap
 
 double coordinate_of(const Json& json) {
   const double value = json.as_double();
-  VIT_CHECK(std::abs(value) <= kMostCoordinate, kShapes, json.where(), ": a coordinate of ", value);
+  VIT_CHECK(std::abs(value) <= kMostShapeCoordinate, kShapes, json.where(), ": a coordinate of ", value);
   return value;
 }
 
 }  // namespace
 
 void fill_polygon(std::span<const ShapePoint> corners, std::int64_t value, TensorView<std::int64_t> map) {
-  double top = kMostCoordinate, bottom = -kMostCoordinate;
+  double top = kMostShapeCoordinate, bottom = -kMostShapeCoordinate;
   for (const ShapePoint& corner : corners) {
     top = std::min(top, corner.y);
     bottom = std::max(bottom, corner.y);
@@ -91,6 +91,30 @@ void draw_line(std::span<const ShapePoint> points, double radius, std::int64_t v
       map.row(static_cast<std::size_t>(point.y))[static_cast<std::size_t>(point.x)] = value;
   }
 }
+
+namespace {
+
+/// Runs along the rows of a box.
+void fill_box_runs(const LabelShape& shape, std::int64_t value, TensorView<std::int64_t> map) {
+  const auto left = static_cast<std::ptrdiff_t>(std::floor(shape.points.front().x)),
+             top = static_cast<std::ptrdiff_t>(std::floor(shape.points.front().y));
+  const auto width = static_cast<std::ptrdiff_t>(shape.box.width);
+  const auto is_inside = [](std::ptrdiff_t at, std::size_t count) {
+    return at >= 0 && at < static_cast<std::ptrdiff_t>(count);
+  };
+  std::ptrdiff_t at = 0;
+  for (std::size_t i = 0; i < shape.runs.size(); ++i) {
+    const std::ptrdiff_t end = at + static_cast<std::ptrdiff_t>(shape.runs[i]);
+    for (; i % 2 == 1 && at < end; ++at) {
+      const std::ptrdiff_t y = top + at / width, x = left + at % width;
+      if (is_inside(y, map.dim(0)) && is_inside(x, map.dim(1)))
+        map.row(static_cast<std::size_t>(y))[x] = value;
+    }
+    at = end;
+  }
+}
+
+}  // namespace
 
 void fill_runs(std::span<const std::uint32_t> runs, std::int64_t value, TensorView<std::int64_t> map) {
   const std::size_t height = map.dim(0), count = map.num_elements();
@@ -139,7 +163,7 @@ ImageSize size_of(const Json& image, std::string_view height, std::string_view w
 
 std::vector<ShapePoint> polygon_of(const Json& numbers) {
   numbers.expect(Json::Kind::array);
-  VIT_CHECK(numbers.size() % 2 == 0 && numbers.size() <= 2 * kMostPoints, kShapes, numbers.where(),
+  VIT_CHECK(numbers.size() % 2 == 0 && numbers.size() <= 2 * kMostShapePoints, kShapes, numbers.where(),
             " must be x0, y0, x1, y1, ...; found ", numbers.size(), " numbers");
   std::vector<ShapePoint> out;
   for (std::size_t i = 0; i + 1 < numbers.size(); i += 2)
@@ -175,8 +199,8 @@ CocoShape coco_shape(const Json& annotation) {
 
 }  // namespace
 
-CocoLabels parse_coco(const Json& json) {
-  CocoLabels out;
+AnnotatedImages parse_coco(const Json& json) {
+  AnnotatedImages out;
   VIT_CHECK(json.is_object() && json.find("images") && json.find("annotations"), kShapes, json.where(),
             ": no COCO file, which is an object with images, annotations and categories");
   std::map<std::int64_t, std::size_t> places;
@@ -206,25 +230,62 @@ CocoLabels parse_coco(const Json& json) {
 
 namespace {
 
-LabelmeShape labelme_shape(const Json& json) {
-  using Form = LabelmeShape::Form;
+/// A mask is a PNG in base64, whose upper left and lower right pixels are the two points.
+void read_labelme_mask(const Json& mask, LabelShape& shape) {
+  const std::optional<std::string> file = decode_base64(mask.as_string());
+  VIT_CHECK(file && file->starts_with("\x89PNG"), kShapes, mask.where(), ": no PNG in base64");
+  const ShapePoint first{std::min(shape.points[0].x, shape.points[1].x),
+                         std::min(shape.points[0].y, shape.points[1].y)};
+  const double width = std::abs(shape.points[1].x - shape.points[0].x),
+               height = std::abs(shape.points[1].y - shape.points[0].y);
+  constexpr double kMostPixels = 1 << 16;
+  VIT_CHECK(width < kMostPixels && height < kMostPixels, kShapes, mask.where(), ": a mask of ", width, " x ",
+            height);
+  const auto most = static_cast<std::size_t>((width + 2) * (height + 2));
+  const Image image = decode_bytes(std::as_bytes(std::span(*file)), {.max_pixels = most}, mask.where());
+  const auto is_near = [](std::size_t edge, double stated) {  // some write the pixel after the last one
+    return std::abs(static_cast<double>(edge) - 1 - stated) <= 1;
+  };
+  VIT_CHECK(is_near(image.width(), width) && is_near(image.height(), height), kShapes, mask.where(),
+            ": a mask of ", image.width(), " x ", image.height(), " pixels between points that are ", width,
+            " x ", height, " apart");
+  shape.points = {first};
+  shape.box = image.size();
+  bool is_inside = false;
+  shape.runs.push_back(0);
+  for (std::size_t y = 0; y < image.height(); ++y) {
+    for (std::size_t x = 0; x < image.width(); ++x) {
+      if ((image.row(y)[3 * x] != 0) != is_inside) {
+        is_inside = !is_inside;
+        shape.runs.push_back(0);
+      }
+      ++shape.runs.back();
+    }
+  }
+}
+
+LabelShape labelme_shape(const Json& json) {
+  using Form = LabelShape::Form;
   struct Known {
     std::string_view name;
     Form form;
     std::size_t least, most;  // points
   };
-  constexpr Known kKnown[]{{"polygon", Form::polygon, 3, kMostPoints},
+  constexpr Known kKnown[]{{"polygon", Form::polygon, 3, kMostShapePoints},
                            {"rectangle", Form::rectangle, 2, 2},
                            {"circle", Form::circle, 2, 2},
-                           {"line", Form::line, 2, kMostPoints},
-                           {"linestrip", Form::line, 1, kMostPoints},
-                           {"points", Form::point, 1, kMostPoints},
-                           {"point", Form::point, 1, 1}};
+                           {"line", Form::line, 2, kMostShapePoints},
+                           {"linestrip", Form::line, 1, kMostShapePoints},
+                           {"points", Form::point, 1, kMostShapePoints},
+                           {"point", Form::point, 1, 1},
+                           {"oriented_rectangle", Form::polygon, 4, 4},
+                           {"mask", Form::mask, 2, 2}};
   const std::string name = json.find_string("shape_type").value_or("polygon");
   const auto known = std::ranges::find(kKnown, name, &Known::name);
   VIT_CHECK(known != std::end(kKnown), kShapes.with(ErrorKind::unsupported), json.where(), ": shape_type ",
-            in_quotes(name), "; polygon, rectangle, circle, line, linestrip and point are read");
-  LabelmeShape out{.form = known->form, .label = std::string(json.at("label").as_string()), .points = {}};
+            in_quotes(name),
+            "; polygon, rectangle, oriented_rectangle, circle, line, linestrip, point and mask are read");
+  LabelShape out{.form = known->form, .label = std::string(json.at("label").as_string())};
   const Json points = json.at("points");
   points.expect(Json::Kind::array);
   VIT_CHECK(points.size() >= known->least && points.size() <= known->most, kShapes, points.where(), ": ",
@@ -233,6 +294,7 @@ LabelmeShape labelme_shape(const Json& json) {
     points[i].expect_array(2, "[x, y]");
     out.points.push_back({coordinate_of(points[i][0]), coordinate_of(points[i][1])});
   }
+  if (out.form == Form::mask) read_labelme_mask(json.at("mask"), out);
   return out;
 }
 
@@ -248,8 +310,8 @@ LabelmeFile parse_labelme(const Json& json) {
   return out;
 }
 
-void fill_shape(const LabelmeShape& shape, std::int64_t value, TensorView<std::int64_t> map) {
-  using Form = LabelmeShape::Form;
+void fill_shape(const LabelShape& shape, std::int64_t value, TensorView<std::int64_t> map) {
+  using Form = LabelShape::Form;
   const std::vector<ShapePoint>& p = shape.points;
   switch (shape.form) {
     case Form::polygon: return fill_polygon(p, value, map);
@@ -260,6 +322,7 @@ void fill_shape(const LabelmeShape& shape, std::int64_t value, TensorView<std::i
     case Form::circle:  // the center, and a point of the edge
       return draw_line(std::span(p).first(1), std::hypot(p[1].x - p[0].x, p[1].y - p[0].y), value, map);
     case Form::line: return draw_line(p, 0.5, value, map);
+    case Form::mask: return fill_box_runs(shape, value, map);
     case Form::point:
       for (const ShapePoint& point : p) draw_line({&point, 1}, 0.5, value, map);
   }

@@ -11,6 +11,7 @@
 #include "apps/vit/inputs/png_values.h"
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 using namespace internal;
@@ -122,13 +123,14 @@ std::string file_name_of(const std::string& path) {
 }  // namespace
 
 struct LabelFiles::Annotations {
-  CocoLabels labels;
+  AnnotatedImages labels;
+  bool are_coco = true;  // else CVAT's
 
   /// The image whose file is that of an input: of the longest common end, or of its name without extension.
-  const CocoLabels::Image* find(const Input& input) const {
-    const CocoLabels::Image* found = nullptr;
+  const AnnotatedImages::Image* find(const Input& input) const {
+    const AnnotatedImages::Image* found = nullptr;
     std::size_t longest = 0;
-    for (const CocoLabels::Image& image : labels.images) {
+    for (const AnnotatedImages::Image& image : labels.images) {
       const bool is_end =
           input.name.ends_with(image.file) && (input.name.size() == image.file.size() ||
                                                input.name[input.name.size() - image.file.size() - 1] == '/');
@@ -147,19 +149,27 @@ LabelFiles::LabelFiles(const fs::path& truth, std::vector<std::size_t> unlabeled
   std::error_code error;
   if (fs::is_directory(truth, error)) return;
   VIT_CHECK(fs::is_regular_file(truth, error), kLabels.with(ErrorKind::io), truth.string(),
-            ": no such folder of labels, and no COCO file");
-  VIT_CHECK(truth.extension() == ".json", kLabels, truth.string(),
-            ": labels are a folder of files named as the images, or a COCO file, .json");
-  coco_.reset(new Annotations{parse_coco(load_json(truth, {.max_bytes = kMaxLabelBytes}))});
+            ": no such folder of labels, and no file of COCO or CVAT");
+  if (truth.extension() == ".xml") {
+    const SourceFile file(truth, kLabels.with(ErrorKind::io));
+    VIT_CHECK(file.size() <= kMaxLabelBytes, kLabels, truth.string(), ": a file of ", file.size(), " bytes");
+    annotations_.reset(new Annotations{parse_cvat(file.text(), truth.string()), /*are_coco=*/false});
+    return;
+  }
+  VIT_CHECK(
+      truth.extension() == ".json", kLabels, truth.string(),
+      ": labels are a folder of files named as the images, a COCO file, .json, or one of CVAT for images, "
+      ".xml");
+  annotations_.reset(new Annotations{parse_coco(load_json(truth, {.max_bytes = kMaxLabelBytes}))});
 }
 LabelFiles::~LabelFiles() = default;
 
 std::optional<PixelLabels> LabelFiles::read(const Input& input, const fs::path& name,
                                             std::optional<ImageSize> size) {
   std::error_code error;
-  if (coco_) {
-    const CocoLabels::Image* const image = coco_->find(input);
-    if (image == nullptr || image->shapes.empty()) return std::nullopt;
+  if (annotations_) {
+    const AnnotatedImages::Image* const image = annotations_->find(input);
+    if (image == nullptr || (image->shapes.empty() && image->named.empty())) return std::nullopt;
     ImageSize stated = image->size;
     for (const CocoShape& shape : image->shapes) {
       if (shape.size.height == 0) continue;
@@ -168,12 +178,14 @@ std::optional<PixelLabels> LabelFiles::read(const Input& input, const fs::path& 
                 shape.size.width, " x ", shape.size.height);
       stated = shape.size;
     }
-    PixelLabels out{
-        .kind = LabelKind::coco, .file = truth_.string(), .values = empty_map(stated, size, truth_.string())};
+    PixelLabels out{.kind = annotations_->are_coco ? LabelKind::coco : LabelKind::cvat,
+                    .file = truth_.string(),
+                    .values = empty_map(stated, size, truth_.string())};
     for (const CocoShape& shape : image->shapes) {
       for (const auto& polygon : shape.polygons) fill_polygon(polygon, shape.category, out.values);
       if (!shape.runs.empty()) fill_runs(shape.runs, shape.category, out.values);
     }
+    fill_named(image->named, out);
     collect_values(out);
     return out;
   }
@@ -184,25 +196,29 @@ std::optional<PixelLabels> LabelFiles::read(const Input& input, const fs::path& 
   const LabelmeFile file = parse_labelme(load_json(json, {.max_bytes = kMaxLabelBytes}));
   PixelLabels out{
       .kind = LabelKind::labelme, .file = json.string(), .values = empty_map(file.size, size, json.string())};
-  for (const LabelmeShape& shape : file.shapes) {
-    const std::int64_t value =
-        shapes_.emplace(shape.label, static_cast<std::int64_t>(shapes_.size())).first->second;
-    fill_shape(shape, value, out.values);
-  }
+  fill_named(file.shapes, out);
   collect_values(out);
   return out;
 }
 
+void LabelFiles::fill_named(std::span<const LabelShape> shapes, PixelLabels& out) {
+  for (const LabelShape& shape : shapes) {
+    const std::int64_t value =
+        shapes_.emplace(shape.label, static_cast<std::int64_t>(shapes_.size())).first->second;
+    fill_shape(shape, value, out.values);
+  }
+}
+
 std::string LabelFiles::name_of(LabelKind kind, std::int64_t value) const {
   if (kind == LabelKind::colors) return color_name(value);
-  if (kind == LabelKind::labelme) {
+  if (kind == LabelKind::labelme || kind == LabelKind::cvat) {
     for (const auto& [name, number] : shapes_) {
       if (number == value) return name;
     }
   }
-  if (kind == LabelKind::coco && coco_) {
-    const auto found = coco_->labels.categories.find(value);
-    if (found != coco_->labels.categories.end()) return found->second;
+  if (kind == LabelKind::coco && annotations_) {
+    const auto found = annotations_->labels.categories.find(value);
+    if (found != annotations_->labels.categories.end()) return found->second;
   }
   return std::to_string(value);
 }
@@ -213,7 +229,8 @@ void LabelClasses::add(const PixelLabels& labels) {
     kind_ = labels.kind;
     first_file_ = labels.file;
   }
-  constexpr const char* kKinds[]{"indices", "strokes in colors", "categories of COCO", "shapes of LabelMe"};
+  constexpr const char* kKinds[]{"indices", "strokes in colors", "categories of COCO", "shapes of LabelMe",
+                                 "shapes of CVAT"};
   VIT_CHECK(kind_ == labels.kind, kLabels.with(ErrorKind::mismatch), labels.file, ": has ",
             kKinds[static_cast<int>(labels.kind)], ", and ", first_file_, " ",
             kKinds[static_cast<int>(kind_)], "; all labels of a run must be of one kind");
@@ -224,7 +241,7 @@ void LabelClasses::add(const PixelLabels& labels) {
 
 void LabelClasses::sort(const LabelFiles& files) {
   if (kind_ == LabelKind::colors) return;
-  if (kind_ == LabelKind::labelme) {
+  if (kind_ == LabelKind::labelme || kind_ == LabelKind::cvat) {
     std::ranges::sort(values_, {}, [&](std::int64_t value) { return files.name_of(kind_, value); });
   } else {
     std::ranges::sort(values_);

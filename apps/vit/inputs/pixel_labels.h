@@ -1,5 +1,5 @@
 // Labels of single pixels of images, as people store them: maps of indices, strokes on transparent images,
-// polygons and run lengths of COCO, shapes of LabelMe. Letters: H, W = height and width.
+// polygons and run lengths of COCO, shapes of LabelMe and CVAT. Letters: H, W = height and width.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,15 @@
 
 namespace vit::app {
 
+struct LabelShape;
+
 /// What the values of labels are.
 enum class LabelKind {
   indices,  // gray values or indices of a palette
   colors,   // of strokes: 65536 r + 256 g + b
   coco,     // ids of categories
   labelme,  // numbers of names
+  cvat,     // the same
 };
 
 /// The labels of one image.
@@ -39,13 +42,14 @@ inline constexpr std::int64_t kUnlabeled = -1;
 /// Reads the labels of images. A label file may be named later than another, which then covers it.
 class LabelFiles {
  public:
-  /// `truth`: a folder with NAME.png or NAME.json (LabelMe) for each image, or a COCO .json file.
-  /// `unlabeled`: indices that are no labels, besides 255. Throws Error if it cannot be read.
+  /// `truth`: a folder with NAME.png or NAME.json (LabelMe) for each image, a COCO file, .json, or one of
+  /// CVAT for images, .xml. `unlabeled`: indices that are no labels, besides 255. Throws Error if it cannot
+  /// be read.
   LabelFiles(const std::filesystem::path& truth, std::vector<std::size_t> unlabeled);
   ~LabelFiles();
 
   /// The labels of an image, whose results are named `name` (result_names.h); nothing if there are none.
-  /// Throws Error that names the file and its defect. `size`: of the image, which COCO and LabelMe may leave
+  /// Throws Error that names the file and its defect. `size`: of the image, which files of shapes may leave
   /// out; nothing = not known yet.
   std::optional<PixelLabels> read(const Input& input, const std::filesystem::path& name,
                                   std::optional<ImageSize> size);
@@ -54,10 +58,12 @@ class LabelFiles {
 
  private:
   struct Annotations;
+  void fill_named(std::span<const LabelShape> shapes, PixelLabels& out);
+
   std::filesystem::path truth_;
   std::vector<std::size_t> unlabeled_;
-  std::unique_ptr<Annotations> coco_;           // null unless the truth is a file
-  std::map<std::string, std::int64_t> shapes_;  // numbers of LabelMe's names
+  std::unique_ptr<Annotations> annotations_;    // null unless the truth is a file
+  std::map<std::string, std::int64_t> shapes_;  // numbers of the names of LabelMe and CVAT
 };
 
 /// The classes of the labels of a run: an index for each value.

@@ -29,11 +29,13 @@ with tempfile.TemporaryDirectory() as name:
         assert failed == [], failed
         assert browser.complaints == [], browser.complaints  # of scripts and of the page's own policy
         head = folder / "head.safetensors"
-        head.write_bytes(base64.b64decode(browser.value("document.body.dataset.head")))
+        head.write_bytes(base64.b64decode(browser.value("document.body.dataset.head.split(',')[1]")))
+        third = folder / "third.safetensors"
+        third.write_bytes(base64.b64decode(browser.value("document.body.dataset.third.split(',')[1]")))
         (folder / "strokes").mkdir()
         strokes = browser.value("document.body.dataset.strokes").split(",")[1]
         (folder / "strokes" / (image.stem + ".png")).write_bytes(base64.b64decode(strokes))
-        status = browser.value("document.getElementById('status').textContent")
+        status = browser.value("document.body.dataset.shown")
     finally:
         browser.close()
     shown = float(status.split("%")[0])
@@ -45,4 +47,6 @@ with tempfile.TemporaryDirectory() as name:
         area = {segment["label"]: segment["area"] for segment in found["segments"]}
         share = 100 * area.get("marked", 0) / sum(area.values())
         assert abs(share - shown) < 3, (file.name, share, shown)
+    found = json.loads(run("segment", "--classifier", third, image, "--format", "json"))
+    assert {segment["label"] for segment in found["segments"]} == {"rest", "marked", "third"}, found
 print("the page to paint on works: " + status)

@@ -1,7 +1,7 @@
 // Steps on the page of vit fit --paint, as a person would take them; `failed` collects what is not as it should be.
 const failed = [];
 const check = (holds, what) => { if (!holds) failed.push(what); };
-const canvas = document.getElementById("strokes");
+const canvas = document.getElementById("paint-strokes");
 const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
 const drag = async (fromX, fromY, toX, toY) => {
   const box = canvas.getBoundingClientRect();
@@ -17,11 +17,12 @@ const press = async (key, target = document.body) => {
   target.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
   await frame();
 };
-const status = () => document.getElementById("status").textContent;
+const status = () => document.getElementById("paint-status").textContent;
+const learned = async (holds) => { for (let i = 0; i < 200 && !holds(status()); ++i) await new Promise((done) => setTimeout(done, 50)); };
 
 for (let i = 0; i < 100 && document.body.dataset.ready !== "yes"; ++i) await new Promise((done) => setTimeout(done, 50));
 check(document.body.dataset.ready === "yes", "the page is not ready");
-check(document.getElementById("save-head").disabled, "a head without strokes");
+check(document.getElementById("paint-save-head").disabled, "a head without strokes");
 await press("1");
 check(document.querySelector("[name=brush]:checked").value === "0", "key 1 does not choose the rest");
 await drag(4, 4, canvas.width - 4, 4);
@@ -30,8 +31,8 @@ await press("2");
 const middle = [canvas.width * 0.5, canvas.height * 0.5];
 await drag(middle[0] - 12, middle[1], middle[0] + 12, middle[1]);
 check(/% marked/.test(status()), `two classes: ${status()}`);
-check(!document.getElementById("save-head").disabled, "no head after two strokes");
-const at = (x, y) => classesOf(shown)[Math.floor(y) * shown.width + Math.floor(x)];
+check(!document.getElementById("paint-save-head").disabled, "no head after two strokes");
+const at = (x, y) => board.classes()[Math.floor(y) * board.shown().width + Math.floor(x)];
 check(at(middle[0], middle[1]) === 1, "the stroke's own pixels are not marked");
 check(at(8, 4) === 0, "the rest's own pixels are marked");
 await press("z");
@@ -41,17 +42,25 @@ await press("ArrowDown", canvas);
 await press(" ", canvas);
 check(/% marked/.test(status()), `painted by keys: ${status()}`);
 await press("m");
-const drawn = document.getElementById("classes").getContext("2d").getImageData(0, 0, shown.width, shown.height).data;
+const drawn = document.getElementById("paint-classes").getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
 check(drawn.every((value) => value === 0), "key m does not hide the mask");
 await press("m");
-const head = headFile();
-const bytes = new Uint8Array(await head.arrayBuffer());
-let letters = "";
-for (const byte of bytes) letters += String.fromCharCode(byte);
-document.body.dataset.head = btoa(letters);
-document.body.dataset.strokes = await new Promise((done) => {
+const addressOf = (blob) => new Promise((done) => {
   const reader = new FileReader();
-  HTMLAnchorElement.prototype.click = () => {};  // no file is saved in this test
-  saveMap("strokes.png", (i) => shown.labels[i] < 0 ? null : colors[shown.labels[i]]).then((blob) => reader.readAsDataURL(blob));
   reader.onload = () => done(reader.result);
+  reader.readAsDataURL(blob);
 });
+document.body.dataset.head = await addressOf(await board.head());
+document.body.dataset.strokes = await addressOf(await board.strokesFile());
+document.body.dataset.shown = status();
+// a third class, which the brush of a pen paints
+document.getElementById("paint-add").click();
+check(document.querySelector("[name=brush]:checked").value === "2", "a new class is not chosen");
+const name = document.getElementById("paint-name");
+name.value = "third";
+name.dispatchEvent(new Event("input", {bubbles: true}));
+await drag(4, canvas.height - 4, canvas.width - 4, canvas.height - 4);
+await learned((text) => text.includes("third"));
+check(/% marked, .*% third/.test(status()), `three classes: ${status()}`);
+check(at(8, canvas.height - 4) === 2, "the third class's own pixels are not marked");
+document.body.dataset.third = await addressOf(await board.head());

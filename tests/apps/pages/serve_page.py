@@ -3,6 +3,7 @@
 
 Compares what it shows with what the other commands print, in light and dark, wide and narrow windows.
 """
+import base64
 import json
 import os
 import re
@@ -167,6 +168,47 @@ def use_words(browser):
     check_layout(browser, "words")
 
 
+def use_board(browser):
+    """Paints two strokes, and compares the mask with that of the head which the page saves."""
+    browser.value("document.activeElement.blur()")
+    browser.press("p")
+    browser.until("!document.getElementById('paint-board').hidden")
+    browser.until("document.activeElement.id === 'paint-strokes'")
+    status = "document.getElementById('paint-status').textContent"
+    canvas = json.loads(browser.value("JSON.stringify([document.activeElement.width, document.activeElement.height])"))
+    browser.value("""(async () => {
+      const canvas = document.activeElement, box = canvas.getBoundingClientRect();
+      canvas.setPointerCapture = () => {};
+      const event = (kind, x, y) => canvas.dispatchEvent(new PointerEvent(kind, {pointerId: 1, pointerType: 'touch', bubbles: true,
+        clientX: box.left + x * box.width, clientY: box.top + y * box.height}));
+      for (const [value, points] of [[0, [[0.02, 0.03], [0.98, 0.03]]], [1, [[0.45, 0.5], [0.55, 0.5]]]]) {
+        document.querySelector(`[name=brush][value="${value}"]`).click();
+        event('pointerdown', ...points[0]);
+        event('pointermove', ...points[1]);
+        event('pointerup', ...points[1]);
+      }
+    })()""")
+    browser.until(status + ".includes('% marked')")
+    check_layout(browser, "paint")
+    shown = float(browser.value(status).split("%")[0])
+    browser.value("URL.createObjectURL = (blob) => { const reader = new FileReader(); reader.onload = () => { document.body.dataset.saved = reader.result; };"
+                  " reader.readAsDataURL(blob); return '#'; }; HTMLAnchorElement.prototype.click = () => {}")
+    browser.value("document.getElementById('paint-save-head').click()")
+    browser.until("document.body.dataset.saved")
+    head = folder + "/painted.safetensors"
+    with open(head, "wb") as file:
+        file.write(base64.b64decode(browser.value("document.body.dataset.saved").split(",")[1]))
+    found = json.loads(run("segment", "--classifier", head, IMAGES + "ship_cargo.jpg", "--format", "json"))
+    area = {segment["label"]: segment["area"] for segment in found["segments"]}
+    share = 100 * area.get("marked", 0) / sum(area.values())
+    assert abs(share - shown) < 3, (share, shown, canvas)
+    browser.press("z")  # of the board, not of the page
+    browser.until(status + ".startsWith('Paint the other class')")
+    browser.press("1")
+    assert browser.value("document.querySelector('[name=brush]:checked').value") == "0"
+    browser.value("document.activeElement.blur()")
+
+
 def use_tab(browser):
     """Everything that can be used is reached by Tab, and shows that it has the focus."""
     reached = []
@@ -174,12 +216,13 @@ def use_tab(browser):
         browser.press("Tab")
         at = browser.value("document.activeElement.id || document.activeElement.name || document.activeElement.tagName")
         if at == "BODY":  # after the last one
-            if reached:
+            if "model" in reached:
                 break
+            reached = []
             continue
         reached.append(at)
         assert browser.value("getComputedStyle(document.activeElement).outlineStyle") != "none", at
-    assert reached == ["model", "drop", "example", "layer", "words", "template", "BUTTON"], reached
+    assert reached == ["model", "drop", "example", "layer", "words", "template", "BUTTON", "paint-begin"], reached
 
 
 def use_other_images(browser):
@@ -243,6 +286,7 @@ with tempfile.TemporaryDirectory() as folder:
             check_pictures(address)
         use_words(browser)
         use_tab(browser)
+        use_board(browser)
         use_other_images(browser)
         assert browser.complaints == [], browser.complaints
     finally:

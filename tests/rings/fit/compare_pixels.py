@@ -1,5 +1,5 @@
 """The coefficients of `vit fit --truth` next to scikit-learn's LogisticRegression on the same rows, which are computed here from the
-patches of `vit embed` by their definition: bilinear between the centers of patches, and a mean for each class and patch.
+patches of `vit embed` by their definition: of length one, bilinear between the centers of patches, and a mean for each class and patch.
 
     python tests/rings/fit/compare_pixels.py build/release/vit          (needs numpy, Pillow, safetensors and scikit-learn)
 
@@ -15,7 +15,6 @@ import numpy as np
 from PIL import Image
 from safetensors.numpy import load_file
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 
 HEIGHT, WIDTH, PATCH = 48, 64, 4  # of the model that ships with the project
 
@@ -58,13 +57,13 @@ def main():
         run("embed", folder / "a.png", "--size", "native", "--features", "patches", "--output", folder / "patches.npz")
         arrays = np.load(folder / "patches.npz")
         patches = arrays[next(n for n in arrays if n.startswith("patches"))].reshape(HEIGHT // PATCH, WIDTH // PATCH, -1)
-        x, y = training_rows(labels, interpolated(patches.astype(np.float64)))
-        worst = 0.0
+        patches = patches.astype(np.float64)
+        x, y = training_rows(labels, interpolated(patches / np.linalg.norm(patches, axis=-1, keepdims=True)))
+        worst, balanced = 0.0, "balanced" if 2 * (labels != 255).sum() < labels.size else None
         for strength in (0.1, 1.0, 10.0):
             run("fit", folder / "a.png", "--truth", folder / "labels", "--size", "native", "--strength", strength, "--output",
                 folder / "head.safetensors")
-            peer = LogisticRegression(C=strength, tol=1e-12, max_iter=200000).fit(
-                StandardScaler().fit_transform(x.astype(np.float64)), y)
+            peer = LogisticRegression(C=strength, tol=1e-12, max_iter=200000, fit_intercept=False, class_weight=balanced).fit(x.astype(np.float64), y)
             found = load_file(folder / "head.safetensors")["coefficients"]
             difference = np.abs(found - peer.coef_).max() / np.abs(peer.coef_).max()
             print(f"strength {strength}: {len(x)} rows, {difference:.1e}")

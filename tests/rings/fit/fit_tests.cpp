@@ -216,6 +216,69 @@ TEST_CASE("fit: the optimum of many classes, in several parts, has the same bits
   CHECK(std::ranges::equal(one.intercepts.flat(), three.intercepts.flat()));
 }
 
+TEST_CASE("fit: fewer rows than features have the optimum, too") {
+  constexpr std::size_t kRows = 11, kColumns = 37;
+  Tensor<float> features(Shape{kRows, kColumns});
+  test::Rng rng(3);
+  for (float& x : features.flat()) x = rng.uniform(-1.0f, 2.0f);
+  std::copy_n(features.view().row(2), kColumns, features.view().row(9));  // the rank is not full
+  for (const std::size_t num_classes : {2u, 4u}) {
+    std::vector<std::uint32_t> classes(kRows);
+    for (std::size_t i = 0; i < kRows; ++i) classes[i] = static_cast<std::uint32_t>(i % num_classes);
+    const double strength = 0.7;
+    const ClassifierHead head = fit_linear(features, classes, {.strength = strength, .num_folds = 0});
+    const internal::Standardization standard = internal::standardization_of(features);
+    // the gradient of the objective that the header states, at the head's coefficients: zero
+    Tensor<double> slope(Shape{num_classes, kColumns + 1});
+    const double penalty = (num_classes == 2 ? 2.0 : 1.0) / strength;
+    for (std::size_t i = 0; i < kRows; ++i) {
+      std::vector<double> row(kColumns), values(num_classes);
+      standard.apply(features.view().row(i), row.data());
+      for (std::size_t k = 0; k < num_classes; ++k) {
+        values[k] = static_cast<double>(head.intercepts.data()[k]);
+        for (std::size_t c = 0; c < kColumns; ++c)
+          values[k] += static_cast<double>(head.coefficients.view().row(k)[c]) * row[c];
+      }
+      double sum = 0;
+      for (double& value : values) sum += value = std::exp(value);
+      for (std::size_t k = 0; k < num_classes; ++k) {
+        const double residual = values[k] / sum - (classes[i] == k ? 1.0 : 0.0);
+        for (std::size_t c = 0; c < kColumns; ++c) slope.view().row(k)[c] += residual * row[c];
+        slope.view().row(k)[kColumns] += residual;
+      }
+    }
+    for (std::size_t k = 0; k < num_classes; ++k) {
+      for (std::size_t c = 0; c <= kColumns; ++c) {
+        const double of_penalty =
+            c < kColumns ? penalty * static_cast<double>(head.coefficients.view().row(k)[c]) : 0.0;
+        // coefficients below 1 are stored in float32, each of 11 rows adds their error times its features
+        CHECK(std::abs(slope.view().row(k)[c] + of_penalty) < 2e-5);
+      }
+    }
+    const ClassifierHead early =
+        fit_linear(features, classes, {.strength = strength, .num_folds = 0, .max_gradient = 1e-2});
+    CHECK_FALSE(std::ranges::equal(early.coefficients.flat(), head.coefficients.flat()));
+  }
+}
+
+TEST_CASE("fit: balanced classes are rows as often as those of the largest class") {
+  Tensor<float> features(Shape{5, 3}), repeated(Shape{8, 3});
+  test::Rng rng(4);
+  for (float& x : features.flat()) x = rng.uniform(-1.0f, 1.0f);
+  const std::vector<std::uint32_t> classes{0, 0, 0, 0, 1};
+  std::vector<std::uint32_t> more{0, 0, 0, 0, 1, 1, 1, 1};
+  for (std::size_t i = 0; i < 8; ++i)
+    std::copy_n(features.view().row(std::min<std::size_t>(i, 4)), 3, repeated.view().row(i));
+  // weights 5/8 and 5/2: those of the repeated rows times 5/8
+  const ClassifierHead balanced = fit_linear(
+      features, classes, {.strength = 8.0, .num_folds = 0, .standardize = false, .balanced = true});
+  const ClassifierHead plain =
+      fit_linear(repeated, more, {.strength = 5.0, .num_folds = 0, .standardize = false});
+  for (std::size_t i = 0; i < 6; ++i)
+    CHECK(balanced.coefficients.data()[i] == doctest::Approx(plain.coefficients.data()[i]).epsilon(1e-6));
+  CHECK(balanced.intercepts.data()[1] == doctest::Approx(plain.intercepts.data()[1]).epsilon(1e-6));
+}
+
 TEST_CASE("fit: folds without a class, and labels of one image") {
   test::Rng random(8);
   const Tensor<float> features = random.tensor(Shape{6, 4});

@@ -70,6 +70,12 @@ Tensor<std::int32_t> strokes_on(const Image& image, std::size_t left, std::size_
 
 PixelOptions native(PixelOptions options = {}) {
   options.size = {.kind = InputSize::Kind::native};
+  options.unit_length = false;
+  return options;
+}
+
+PixelOptions with_unit_length(PixelOptions options = {}) {
+  options.size = {.kind = InputSize::Kind::native};
   return options;
 }
 
@@ -312,6 +318,26 @@ TEST_CASE("pixels: classes are those of the head for the features of each pixel"
   }
 }
 
+TEST_CASE("pixels: patches that were computed elsewhere have the features of an extractor") {
+  const Image image = sample();
+  for (const PixelUpsampling upsampling : {PixelUpsampling::bilinear, PixelUpsampling::guided}) {
+    const PixelOptions options = native({.upsampling = upsampling, .color = true});
+    const PixelFeatures features = PixelExtractor(shipped_model(), options, 1).extract(image);
+    const PixelFeatures again = PixelFeatures::of(image, options, features.patches());
+    REQUIRE(again.num_features() == features.num_features());
+    for (std::size_t i = 0; i < kHeight * kWidth; i += 29)
+      CHECK(features_at(again, i % kWidth, i / kWidth) == features_at(features, i % kWidth, i / kWidth));
+    PixelPatches patches = features.patches();
+    patches.xs = patches.xs.first(patches.xs.size() - 1);
+    CHECK(test::error_of([&] { PixelFeatures::of(image, options, patches); })->kind() == ErrorKind::mismatch);
+  }
+  const PixelFeatures features = PixelExtractor(shipped_model(), native(), 1).extract(image);
+  const PixelOptions shifted{.upsampling = PixelUpsampling::shift}, scaled{.scales = {1.0, 0.5}};
+  for (const PixelOptions& options : {shifted, scaled})
+    CHECK(test::error_of([&] { PixelFeatures::of(image, options, features.patches()); })->kind() ==
+          ErrorKind::argument);
+}
+
 TEST_CASE("pixels: neighbors vote for patches, and their shares are interpolated") {
   const Image image = sample();
   const PixelFeatures features = PixelExtractor(shipped_model(), native(), 1).extract(image);
@@ -337,6 +363,39 @@ TEST_CASE("pixels: the head of labeled pixels is that of their rows") {
         fit_linear(trainer.rows(), trainer.classes(), {.strength = strength, .num_folds = 0, .threads = 1});
     CHECK(std::ranges::equal(head.classifier.coefficients.flat(), rows.coefficients.flat()));
     CHECK(std::ranges::equal(head.classifier.intercepts.flat(), rows.intercepts.flat()));
+  }
+}
+
+TEST_CASE("pixels: functions of vectors of length one pass through the origin") {
+  const Image image = sample();
+  const PixelFeatures features =
+      PixelExtractor(shipped_model(), with_unit_length({.layers = {1, 3}}), 1).extract(image);
+  const TensorView<const float> patches = features.patches().features;
+  for (const std::size_t first : {std::size_t{0}, patches.num_columns() / 2}) {  // of each layer
+    const float* const layer = patches.row(5) + first;
+    CHECK(std::inner_product(layer, layer + patches.num_columns() / 2, layer, 0.0) ==
+          doctest::Approx(1.0).epsilon(1e-6));
+  }
+  PixelTrainer trainer;
+  trainer.add(features, strokes_on(image, kLeft, kTop, kEdge));
+  for (const FitMethod method : {FitMethod::logistic, FitMethod::centroid}) {
+    const PixelHead head = trainer.fit(method, {.strength = 2.0, .threads = 1});
+    CHECK(overlap(head.classes(features, 1), kLeft, kTop, kEdge) > 0.7);
+    for (const float scale : head.classifier.scale.flat()) REQUIRE(scale == 1.0f);
+    for (const float mean : head.classifier.mean.flat()) REQUIRE(mean == 0.0f);
+    if (method == FitMethod::centroid) continue;
+    for (const float intercept : head.classifier.intercepts.flat()) CHECK(intercept == 0.0f);
+    const ClassifierHead rows = fit_linear(trainer.rows(), trainer.classes(),
+                                           {.strength = 2.0,
+                                            .num_folds = 0,
+                                            .threads = 1,
+                                            .standardize = false,
+                                            .intercept = false,
+                                            .balanced = true});
+    CHECK(std::ranges::equal(head.classifier.coefficients.flat(), rows.coefficients.flat()));
+    const ClassifierHead plain = fit_linear(trainer.rows(), trainer.classes(),
+                                            {.strength = 2.0, .num_folds = 0, .standardize = false});
+    CHECK(plain.intercepts.data()[0] != 0.0f);
   }
 }
 
@@ -384,6 +443,7 @@ TEST_CASE("pixels: a head is saved with all that it needs") {
     head.attach(*shipped_model());
     const auto path = folder.path() / "head.safetensors";
     head.save(path);
+    CHECK(test::read_text(path) == head.bytes());
     const PixelHead loaded = PixelHead::load(path);
     loaded.check(*shipped_model());
     CHECK(loaded.classifier.labels == head.classifier.labels);
@@ -412,7 +472,7 @@ TEST_CASE("pixels: a head is saved with all that it needs") {
 
 TEST_CASE("pixels: an example finds what is like it") {
   const Image image = sample(), other = square_image(kHeight, kWidth, 36, 20, 24);
-  PixelExtractor extractor(shipped_model(), native({.unit_length = true}), 1);
+  PixelExtractor extractor(shipped_model(), with_unit_length(), 1);
   Tensor<std::int32_t> labels(Shape{kHeight, kWidth});
   paint(labels, 1, kLeft, kTop, kEdge, kEdge);
   PixelTrainer trainer;

@@ -34,7 +34,6 @@ PixelOptions pixel_options_of(const vit_pixel_options& given, const Model& model
   out.upsampling = enum_of(given.upsampling, PixelUpsampling::guided, "upsampling");
   if (given.shifts != 0) out.shifts = given.shifts;
   out.color = given.color != 0;
-  out.unit_length = enum_of(given.method, FitMethod::centroid, "method") == FitMethod::knn;
   return out;
 }
 

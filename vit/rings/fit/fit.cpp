@@ -61,6 +61,11 @@ Tensor<float> to_floats(std::span<const double> numbers) {
   return out;
 }
 
+Standardization standard_of(TensorView<const float> features, const FitOptions& options) {
+  return options.standardize ? internal::standardization_of(features)
+                             : internal::no_standardization(features.num_columns());
+}
+
 void set_functions(ClassifierHead& head, const LinearFunctions& functions, const Standardization& standard) {
   head.mean = to_floats(standard.mean);
   head.scale = to_floats(standard.scale);
@@ -122,7 +127,7 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
   VIT_CHECK(!options.strength || (*options.strength > 0 && std::isfinite(*options.strength)), kWhere,
             "the strength must be above 0, got ", *options.strength);
   const TrainingSet set = checked(features, classes, FitMethod::logistic);
-  const Standardization standard = internal::standardization_of(features);
+  const Standardization standard = standard_of(features, options);
   ClassifierHead head = head_of(set, FitMethod::logistic);
   head.num_folds = possible_folds(set, options);
   head.strength = options.strength.value_or(1.0);
@@ -131,7 +136,7 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
     const std::vector<double> scores = cross_validate(set, head.num_folds, [&](const Division& division) {
       std::vector<double> accuracies;
       for (const Predictions& predicted :
-           internal::predict_by_strength(set, division, standard, strengths, options.threads))
+           internal::predict_by_strength(set, division, standard, strengths, options))
         accuracies.push_back(accuracy(set, division, predicted));
       return accuracies;
     });
@@ -141,8 +146,11 @@ ClassifierHead fit_linear(TensorView<const float> features, std::span<const std:
   }
   const std::vector<std::size_t> rows = all_rows(set);
   internal::LogisticRegression regression({features, classes, rows}, standard, set.num_classes,
-                                          options.threads);
-  VIT_CHECK(regression.fit(*head.strength, kOptimum), kWhere, "not converged after ", kOptimum.max_iterations,
+                                          options.threads,
+                                          {.has_intercept = options.intercept, .balanced = options.balanced});
+  internal::MinimizeOptions optimum = kOptimum;
+  optimum.max_gradient = options.max_gradient;
+  VIT_CHECK(regression.fit(*head.strength, optimum), kWhere, "not converged after ", kOptimum.max_iterations,
             " iterations with strength ", *head.strength, "; a smaller strength converges faster");
   set_functions(head, regression.functions(), standard);
   return head;
@@ -173,7 +181,7 @@ ClassifierHead fit_knn(TensorView<const float> features, std::span<const std::ui
 ClassifierHead fit_centroid(TensorView<const float> features, std::span<const std::uint32_t> classes,
                             const FitOptions& options) {
   const TrainingSet set = checked(features, classes, FitMethod::centroid);
-  const Standardization standard = internal::standardization_of(features);
+  const Standardization standard = standard_of(features, options);
   ClassifierHead head = head_of(set, FitMethod::centroid);
   head.num_folds = possible_folds(set, options);
   if (head.num_folds > 0) {

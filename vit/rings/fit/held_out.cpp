@@ -42,18 +42,20 @@ Division divide(const TrainingSet& set, std::span<const std::size_t> folds, std:
 
 std::vector<Predictions> predict_by_strength(const TrainingSet& set, const Division& division,
                                              const Standardization& standard,
-                                             std::span<const double> strengths, int threads) {
+                                             std::span<const double> strengths, const FitOptions& options) {
   std::vector<Predictions> out;
   if (division.present.size() == 1)  // nothing to learn: one answer
     return std::vector<Predictions>(strengths.size(),
                                     Predictions(division.tested.size(), division.present.front()));
-  LogisticRegression regression(division.rows_of(set), standard, division.present.size(), threads);
+  LogisticRegression regression(division.rows_of(set), standard, division.present.size(), options.threads,
+                                {.has_intercept = options.intercept, .balanced = options.balanced});
   for (const double strength : strengths) {
     // A strength that has not converged is judged by its result after the last iteration, as scikit-learn
     // does with a warning.
     regression.fit(strength, kFoldOptimum);
     out.push_back(as_classes(
-        classify_rows(regression.functions(), standard, set.features, division.tested, threads), division));
+        classify_rows(regression.functions(), standard, set.features, division.tested, options.threads),
+        division));
   }
   return out;
 }

@@ -41,10 +41,11 @@ Division divide(const TrainingSet& set, std::span<const std::size_t> folds, std:
 /// The class predicted for each test row of a division.
 using Predictions = std::vector<std::uint32_t>;
 
-/// With each of the strengths, in ascending order.
+/// With each of the strengths, in ascending order; of `options` the form of the functions and the threads
+/// count.
 std::vector<Predictions> predict_by_strength(const TrainingSet& set, const Division& division,
                                              const Standardization& standard,
-                                             std::span<const double> strengths, int threads);
+                                             std::span<const double> strengths, const FitOptions& options);
 Predictions predict_by_centroids(const TrainingSet& set, const Division& division,
                                  const Standardization& standard, int threads);
 /// Rows of length 1.

@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -33,8 +34,8 @@ std::size_t rows_at_a_time(std::size_t width) {
 }
 
 /// Standardized rows (count, C + 1), a 1 at the end of each.
-void load_rows(const LabeledRows& data, const Standardization& standardization, std::size_t first,
-               std::size_t count, double* out) {
+void load_standardized(const LabeledRows& data, const Standardization& standardization, std::size_t first,
+                       std::size_t count, double* out) {
   const std::size_t columns = data.features.num_columns();
   for (std::size_t i = 0; i < count; ++i, out += columns + 1) {
     standardization.apply(data.features.row(data.rows[first + i]), out);
@@ -75,16 +76,84 @@ RowLoss residual_of_row(double* values, std::size_t num_classes, std::uint32_t t
 }  // namespace
 
 LogisticRegression::LogisticRegression(const LabeledRows& data, const Standardization& standardization,
-                                       std::size_t num_classes, int threads)
-    : data_(data), standardization_(standardization), num_classes_(num_classes), threads_(threads) {
+                                       std::size_t num_classes, int threads, const LogisticForm& form)
+    : data_(data),
+      standardization_(standardization),
+      num_classes_(num_classes),
+      threads_(threads),
+      form_(form),
+      class_weights_(num_classes, 1.0) {
+  if (form.balanced) {
+    std::vector<double> counts(num_classes);
+    for (const std::size_t row : data.rows) ++counts[data.classes[row]];
+    for (std::size_t k = 0; k < num_classes; ++k)
+      class_weights_[k] =
+          static_cast<double>(data.rows.size()) / (static_cast<double>(num_classes) * counts[k]);
+  }
   const std::size_t columns = data.features.num_columns();
   functions_.num_features = columns;
   functions_.numbers.resize(checked_mul(num_classes, columns + 1, kWhere));
+  dim_ = columns;
+  if (data.rows.size() < columns) rotate_rows();
   add_covariance();
 }
 
-void LogisticRegression::add_covariance() {
+/// The rows X (n, C) as R^T Q^T, X^T = Q R: the coefficients of a minimum are in the space of Q, since the
+/// penalty of what is orthogonal to all rows only adds to the objective.
+void LogisticRegression::rotate_rows() {
   const std::size_t columns = data_.features.num_columns(), count = data_.rows.size();
+  dim_ = count;
+  Eigen::MatrixXd rows(index(columns), index(count));  // X^T
+  std::vector<double> row(columns + 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    load_standardized(data_, standardization_, i, 1, row.data());
+    std::copy_n(row.data(), columns, rows.col(index(i)).data());
+  }
+  const Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> factors(rows);
+  rotated_.assign(checked_mul(count, count, kWhere), 0.0);
+  for (std::size_t i = 0; i < count; ++i)
+    std::copy_n(rows.col(index(i)).data(), i + 1, rotated_.data() + i * count);  // column i of R
+  basis_.resize(checked_mul(count, columns, kWhere));
+  Columns basis(basis_.data(), index(columns), index(count));
+  basis = factors.householderQ() * Eigen::MatrixXd::Identity(index(columns), index(count));
+}
+
+/// Rows (count, D + 1), a 1 at the end of each.
+void LogisticRegression::load_rows(std::size_t first, std::size_t count, double* out) const {
+  if (basis_.empty()) return load_standardized(data_, standardization_, first, count, out);
+  for (std::size_t i = 0; i < count; ++i, out += dim_ + 1) {
+    std::copy_n(rotated_.data() + (first + i) * dim_, dim_, out);
+    out[dim_] = 1.0;
+  }
+}
+
+/// The functions in D dimensions (K, D + 1).
+std::vector<double> LogisticRegression::rotated_functions() const {
+  if (basis_.empty()) return functions_.numbers;
+  const Eigen::Index columns = index(functions_.num_features), dim = index(dim_);
+  std::vector<double> out(num_classes_ * (dim_ + 1));
+  const ConstColumns from(functions_.numbers.data(), columns + 1, index(num_classes_)),
+      basis(basis_.data(), columns, dim);
+  Columns to(out.data(), dim + 1, index(num_classes_));
+  to.topRows(dim).noalias() = basis.transpose() * from.topRows(columns);
+  to.row(dim) = from.row(columns);
+  return out;
+}
+
+void LogisticRegression::take_rotated(std::span<const double> rotated) {
+  if (basis_.empty()) {
+    std::ranges::copy(rotated, functions_.numbers.begin());
+    return;
+  }
+  const Eigen::Index columns = index(functions_.num_features), dim = index(dim_);
+  const ConstColumns from(rotated.data(), dim + 1, index(num_classes_)), basis(basis_.data(), columns, dim);
+  Columns to(functions_.numbers.data(), columns + 1, index(num_classes_));
+  to.topRows(columns).noalias() = basis * from.topRows(dim);
+  to.row(columns) = from.row(dim);
+}
+
+void LogisticRegression::add_covariance() {
+  const std::size_t columns = dim_, count = data_.rows.size();
   const std::size_t chunk = rows_at_a_time(std::max(columns + 1, num_classes_));
   rows_at_work_.resize(std::min(chunk, count) * (columns + 1));
   residuals_.resize(std::min(chunk, count) * num_classes_);
@@ -95,7 +164,7 @@ void LogisticRegression::add_covariance() {
   for (std::size_t first = 0; first < count; first += chunk) {
     const std::size_t size = std::min(chunk, count - first);
     parallel_for_parts(size, kBlock, threads_, [&](std::size_t begin, std::size_t part) {
-      load_rows(data_, standardization_, first + begin, part, rows_at_work_.data() + begin * (columns + 1));
+      load_rows(first + begin, part, rows_at_work_.data() + begin * (columns + 1));
     });
     const Rows rows(rows_at_work_.data(), index(size), index(columns + 1));
     for_each_tile(columns, columns, threads_, [&](auto row, auto height, auto column, auto width) {
@@ -108,7 +177,7 @@ void LogisticRegression::add_covariance() {
 }
 
 double LogisticRegression::evaluate(double penalty, std::span<const double> at, std::span<double> gradient) {
-  const std::size_t columns = data_.features.num_columns(), count = data_.rows.size();
+  const std::size_t columns = dim_, count = data_.rows.size();
   const std::size_t chunk = rows_at_a_time(std::max(columns + 1, num_classes_));
   const ConstColumns functions(at.data(), index(columns + 1), index(num_classes_));
   Columns slope(gradient.data(), index(columns + 1), index(num_classes_));
@@ -120,15 +189,17 @@ double LogisticRegression::evaluate(double penalty, std::span<const double> at, 
     Rows rows(rows_at_work_.data(), index(size), index(columns + 1));
     Rows residuals(residuals_.data(), index(size), index(num_classes_));
     parallel_for_parts(size, kBlock, threads_, [&](std::size_t begin, std::size_t part) {
-      load_rows(data_, standardization_, first + begin, part, rows.row(index(begin)).data());
+      load_rows(first + begin, part, rows.row(index(begin)).data());
       residuals.middleRows(index(begin), index(part)).noalias() =
           rows.middleRows(index(begin), index(part)) * functions;
       RowLoss sum;
       for (std::size_t i = begin; i < begin + part; ++i) {
-        const RowLoss row = residual_of_row(residuals.row(index(i)).data(), num_classes_,
-                                            data_.classes[data_.rows[first + i]], static_cast<double>(count));
-        sum.loss += row.loss;
-        sum.spread += row.spread;
+        const std::uint32_t truth = data_.classes[data_.rows[first + i]];
+        const double weight = class_weights_[truth];
+        const RowLoss row = residual_of_row(residuals.row(index(i)).data(), num_classes_, truth,
+                                            static_cast<double>(count) / weight);
+        sum.loss += weight * row.loss;
+        sum.spread += weight * row.spread;
       }
       losses_[begin / kBlock] = sum.loss;
       spreads_[begin / kBlock] = sum.spread;
@@ -141,19 +212,20 @@ double LogisticRegression::evaluate(double penalty, std::span<const double> at, 
           rows.middleCols(row, height).transpose() * residuals.middleCols(column, width);
     });
   }
+  if (!form_.has_intercept) slope.row(index(columns)).setZero();  // which stays 0
   spread_ = spread / static_cast<double>(count * num_classes_);
   return loss / static_cast<double>(count) + 0.5 * penalty * functions.topRows(index(columns)).squaredNorm();
 }
 
 bool LogisticRegression::fit(double strength, const MinimizeOptions& options) {
-  const std::size_t columns = data_.features.num_columns();
+  const std::size_t columns = dim_;
   const double count = static_cast<double>(data_.rows.size());
   const double penalty = (num_classes_ == 2 ? 2.0 : 1.0) / (strength * count);
   const auto objective = [&](std::span<const double> x, std::span<double> slope) {
     return evaluate(penalty, x, slope);
   };
-  std::vector<double> gradient(functions_.numbers.size());
-  objective(functions_.numbers, gradient);
+  std::vector<double> functions = rotated_functions(), gradient(functions.size());
+  objective(functions, gradient);
   // The Hessian is about spread * covariance + penalty for each class, were p (1 - p) the same for all rows.
   const double spread = std::max(spread_, 1e-6);
   Eigen::MatrixXd hessian = spread * ConstColumns(covariance_.data(), index(columns), index(columns));
@@ -170,7 +242,8 @@ bool LogisticRegression::fit(double strength, const MinimizeOptions& options) {
     });
   };
   MinimizeResult result;
-  with_team(threads_, [&] { result = minimize(objective, precondition, functions_.numbers, options); });
+  with_team(threads_, [&] { result = minimize(objective, precondition, functions, options); });
+  take_rotated(functions);
   return result.converged;
 }
 
@@ -183,7 +256,7 @@ std::vector<std::uint32_t> classify_rows(const LinearFunctions& functions,
   std::vector<std::uint32_t> best(rows.size());
   parallel_for_parts(rows.size(), kBlock, threads, [&](std::size_t first, std::size_t size) {
     RowMajor block(index(size), index(columns + 1));
-    load_rows({features, {}, rows}, standardization, first, size, block.data());
+    load_standardized({features, {}, rows}, standardization, first, size, block.data());
     const RowMajor values = block * matrix;
     for (std::size_t i = 0; i < size; ++i) {
       Eigen::Index largest = 0;

@@ -21,11 +21,12 @@ namespace {
 constexpr Where kHead{"pixel head", ErrorKind::argument};
 constexpr std::size_t kFormat = 1;
 constexpr std::size_t kPatches = 256;  // of a task
+constexpr std::size_t kPixels = 512;   // of a row at a time
 
 /// Values of the classes for the patches of a grid.
 struct PatchValues {
   const FeatureGrid* grid = nullptr;
-  Tensor<double> values;  // (h w, K)
+  Tensor<float> values;  // (h w, K)
 };
 
 /// Values of the classes for every pixel.
@@ -38,30 +39,26 @@ class PixelValues {
                : add_votes(head, features, grids, threads);
   }
 
-  /// The values of a pixel, to `out` (K): logits, or probabilities.
-  void at(std::size_t x, std::size_t y, std::span<double> out) const {
-    std::ranges::fill(out, 0.0);
-    std::ranges::copy(constants_, out.begin());
-    PatchWeights weights;
-    for (const PatchValues& of : patches_) {
-      of.grid->weigh(image_, x, y, weights);
-      for (const WeightedPatch& patch : weights.all()) {
-        const double* const values = of.values.view().row(patch.patch);
-        for (std::size_t k = 0; k < out.size(); ++k) out[k] += patch.weight * values[k];
+  /// The values of pixels from (x, y) on to the right, to `out` (K, count): logits, or probabilities.
+  void row(std::size_t y, std::size_t x, TensorView<float> out) const {
+    std::ranges::fill(out.flat(), 0.0f);
+    for (const PatchValues& of : patches_) of.grid->add_row(image_, y, x, of.values, out);
+    for (std::size_t i = 0; !color_.empty() && i < out.dim(1); ++i) {
+      const Color3 color = color_at(image_, x + i, y);
+      for (std::size_t k = 0; k < num_classes_; ++k) {
+        for (std::size_t c = 0; c < 3; ++c) out.row(k)[i] += color_[k][c] * color[c];
       }
     }
-    if (color_.empty()) return;
-    const Color3 color = color_at(image_, x, y);
-    for (std::size_t k = 0; k < out.size(); ++k) {
-      for (std::size_t c = 0; c < 3; ++c) out[k] += color_[k][c] * static_cast<double>(color[c]);
-    }
   }
-  void to_probabilities(std::span<double> values) const {
-    if (!is_linear_) return;
-    const double largest = *std::ranges::max_element(values);
-    double sum = 0;
-    for (double& value : values) sum += value = std::exp(value - largest);
-    for (double& value : values) value /= sum;
+  /// Makes probabilities of what row() gives.
+  void to_probabilities(TensorView<float> values) const {
+    for (std::size_t i = 0; is_linear_ && i < values.dim(1); ++i) {
+      float largest = values.row(0)[i], sum = 0;
+      for (std::size_t k = 1; k < num_classes_; ++k) largest = std::max(largest, values.row(k)[i]);
+      for (std::size_t k = 0; k < num_classes_; ++k)
+        sum += values.row(k)[i] = std::exp(values.row(k)[i] - largest);
+      for (std::size_t k = 0; k < num_classes_; ++k) values.row(k)[i] /= sum;
+    }
   }
   std::size_t num_classes() const noexcept { return num_classes_; }
 
@@ -74,11 +71,11 @@ class PixelValues {
 
   void add_functions(const ClassifierHead& head, bool with_color, std::span<const FeatureGrid> grids,
                      int threads) {
+    std::vector<double> constants;  // of the functions; weights of patches have the sum 1
     for (std::size_t k = 0; k < num_classes_; ++k) {
-      double constant = head.intercepts.data()[k];
+      constants.push_back(static_cast<double>(head.intercepts.data()[k]));
       for (std::size_t c = 0; c < head.num_features(); ++c)
-        constant -= factor(head, k, c) * static_cast<double>(head.mean.data()[c]);
-      constants_.push_back(constant);
+        constants.back() -= factor(head, k, c) * static_cast<double>(head.mean.data()[c]);
     }
     std::size_t first = 0;
     for (const FeatureGrid& grid : grids) {
@@ -87,8 +84,8 @@ class PixelValues {
       for (std::size_t k = 0; k < num_classes_; ++k) {
         for (std::size_t c = 0; c < columns; ++c) factors.view().row(k)[c] = factor(head, k, first + c);
       }
-      patches_.push_back({&grid, Tensor<double>(Shape{grid.num_patches(), num_classes_})});
-      const TensorView<double> values = patches_.back().values;
+      patches_.push_back({&grid, Tensor<float>(Shape{grid.num_patches(), num_classes_})});
+      const TensorView<float> values = patches_.back().values;
       parallel_for_parts(grid.num_patches(), kPatches, threads, [&](std::size_t begin, std::size_t count) {
         for (std::size_t i = begin; i < begin + count; ++i) {
           const float* const row = grid.features.view().row(i);
@@ -101,22 +98,26 @@ class PixelValues {
                 sums[j] += of[c + j] * static_cast<double>(row[c + j]);
             }
             for (; c < columns; ++c) sums[0] += of[c] * static_cast<double>(row[c]);
-            for (const double sum : sums) values.row(i)[k] += sum;
+            double value = first == 0 ? constants[k] : 0.0;
+            for (const double sum : sums) value += sum;
+            values.row(i)[k] = static_cast<float>(value);
           }
         }
       });
       first += columns;
     }
     for (std::size_t k = 0; with_color && k < num_classes_; ++k)
-      color_.push_back({factor(head, k, first), factor(head, k, first + 1), factor(head, k, first + 2)});
+      color_.push_back({static_cast<float>(factor(head, k, first)),
+                        static_cast<float>(factor(head, k, first + 1)),
+                        static_cast<float>(factor(head, k, first + 2))});
   }
 
   /// For the patches of the finest grid, each with the features of the pixel at its center.
   void add_votes(const ClassifierHead& head, const PixelFeatures& features,
                  std::span<const FeatureGrid> grids, int threads) {
     const FeatureGrid& grid = *std::ranges::max_element(grids, {}, &FeatureGrid::num_patches);
-    patches_.push_back({&grid, Tensor<double>(Shape{grid.num_patches(), num_classes_})});
-    const TensorView<double> values = patches_.back().values;
+    patches_.push_back({&grid, Tensor<float>(Shape{grid.num_patches(), num_classes_})});
+    const TensorView<float> values = patches_.back().values;
     const ImageSize size = features.size();
     const auto pixel = [](double center, std::size_t count) {
       return static_cast<std::size_t>(std::clamp(std::floor(center), 0.0, static_cast<double>(count - 1)));
@@ -128,9 +129,8 @@ class PixelValues {
                     pixel(grid.ys[i / grid.xs.size()], size.height), vector);
         head.apply(vector, votes);
         const float largest = *std::ranges::max_element(votes);
-        double sum = 0;
-        for (std::size_t k = 0; k < num_classes_; ++k)
-          sum += values.row(i)[k] = std::exp(static_cast<double>(votes[k] - largest));
+        float sum = 0;
+        for (std::size_t k = 0; k < num_classes_; ++k) sum += values.row(i)[k] = std::exp(votes[k] - largest);
         for (std::size_t k = 0; k < num_classes_; ++k) values.row(i)[k] /= sum;
       }
     });
@@ -139,8 +139,7 @@ class PixelValues {
   const Image& image_;
   std::size_t num_classes_;
   bool is_linear_;
-  std::vector<double> constants_;             // (K) of functions
-  std::vector<std::array<double, 3>> color_;  // (K) of functions on colors
+  std::vector<std::array<float, 3>> color_;  // (K) of functions on colors
   std::vector<PatchValues> patches_;
 };
 
@@ -152,6 +151,20 @@ void check_features(const PixelHead& head, const PixelFeatures& features) {
       features.num_features(), ")");
 }
 
+/// Calls use(y, x, values) with the values (K, count) of all pixels, a part of a row at a time.
+template <typename Use>
+void for_each_part(const PixelValues& of_pixels, ImageSize size, int threads, const Use& use) {
+  parallel_for(size.height, threads, [&](std::size_t y, int) {
+    Tensor<float> memory(Shape{of_pixels.num_classes(), std::min(kPixels, size.width)});
+    for (std::size_t x = 0; x < size.width; x += kPixels) {
+      const TensorView<float> values(memory.data(),
+                                     Shape{of_pixels.num_classes(), std::min(kPixels, size.width - x)});
+      of_pixels.row(y, x, values);
+      use(y, x, values);
+    }
+  });
+}
+
 }  // namespace
 
 Tensor<std::int32_t> PixelHead::classes(const PixelFeatures& features, int threads) const {
@@ -159,11 +172,16 @@ Tensor<std::int32_t> PixelHead::classes(const PixelFeatures& features, int threa
   const PixelValues of_pixels(classifier, features, features.state_->grids, features.state_->image, threads);
   const ImageSize size = features.size();
   Tensor<std::int32_t> out(Shape{size.height, size.width});
-  parallel_for(size.height, threads, [&](std::size_t y, int) {
-    std::vector<double> of_pixel(of_pixels.num_classes());
-    for (std::size_t x = 0; x < size.width; ++x) {
-      of_pixels.at(x, y, of_pixel);
-      out.view().row(y)[x] = static_cast<std::int32_t>(std::ranges::max_element(of_pixel) - of_pixel.begin());
+  for_each_part(of_pixels, size, threads, [&](std::size_t y, std::size_t x, TensorView<float> values) {
+    std::int32_t* const best = out.view().row(y) + x;
+    for (std::size_t k = 1; k < values.dim(0); ++k) {  // row 0 becomes that of the largest values
+      float *const largest = values.row(0), *const value = values.row(k);
+      for (std::size_t i = 0; i < values.dim(1); ++i) {
+        if (value[i] > largest[i]) {
+          largest[i] = value[i];
+          best[i] = static_cast<std::int32_t>(k);
+        }
+      }
     }
   });
   return out;
@@ -174,14 +192,10 @@ Tensor<float> PixelHead::probabilities(const PixelFeatures& features, int thread
   const PixelValues of_pixels(classifier, features, features.state_->grids, features.state_->image, threads);
   const ImageSize size = features.size();
   Tensor<float> out(Shape{of_pixels.num_classes(), size.height, size.width});
-  parallel_for(size.height, threads, [&](std::size_t y, int) {
-    std::vector<double> of_pixel(of_pixels.num_classes());
-    for (std::size_t x = 0; x < size.width; ++x) {
-      of_pixels.at(x, y, of_pixel);
-      of_pixels.to_probabilities(of_pixel);
-      for (std::size_t k = 0; k < of_pixel.size(); ++k)
-        out.view()[k].row(y)[x] = static_cast<float>(of_pixel[k]);
-    }
+  for_each_part(of_pixels, size, threads, [&](std::size_t y, std::size_t x, TensorView<float> values) {
+    of_pixels.to_probabilities(values);
+    for (std::size_t k = 0; k < values.dim(0); ++k)
+      std::copy_n(values.row(k), values.dim(1), out.view()[k].row(y) + x);
   });
   return out;
 }
@@ -198,21 +212,22 @@ void PixelHead::check(const Model& from) const {
   check_model(classifier, from);
 }
 
-void PixelHead::save(const std::filesystem::path& path) const {
+namespace {
+
+/// What a file says of a head besides what one of images does.
+std::map<std::string, std::string> metadata_of(const PixelHead& head) {
   std::string out;
   JsonWriter json(out, JsonLayout::spaced, JsonText::ascii);
   json.begin_object().member("format", kFormat);
-  write_members(json, options);
-  json.array("sources", sources)
-      .member("background", has_background)
-      .member("images", num_images)
-      .member("pixels", num_pixels);
-  json.member("held_out", to_string(held_out)).member("cross_validated_iou", cross_validated_iou);
+  write_members(json, head.options);
+  json.array("sources", head.sources)
+      .member("background", head.has_background)
+      .member("images", head.num_images)
+      .member("pixels", head.num_pixels);
+  json.member("held_out", to_string(head.held_out)).member("cross_validated_iou", head.cross_validated_iou);
   json.end_object();
-  write_head(path, classifier, {{kPixelsMember, out}});
+  return {{kPixelsMember, out}};
 }
-
-namespace {
 
 HeldOut parse_held_out(const Json& json) {
   for (const HeldOut known : {HeldOut::nothing, HeldOut::strokes, HeldOut::images}) {
@@ -222,6 +237,14 @@ HeldOut parse_held_out(const Json& json) {
 }
 
 }  // namespace
+
+void PixelHead::save(const std::filesystem::path& path) const {
+  write_head(path, classifier, metadata_of(*this));
+}
+
+std::string PixelHead::bytes() const {
+  return head_bytes(classifier, metadata_of(*this));
+}
 
 PixelHead PixelHead::load(const std::filesystem::path& path) {
   const TensorFile file = open_safetensors(path);

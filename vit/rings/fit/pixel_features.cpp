@@ -1,4 +1,4 @@
-// Running an image for the features of its pixels: preprocessing that shows all of it, scales and shifts.
+// Running an image for the features of its pixels, at scales and shifts.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,6 +7,7 @@
 #include "vit/base/parallel.h"
 #include "vit/config.h"
 #include "vit/rings/fit/pixel_grid.h"
+#include "vit/rings/fit/pixel_options.h"
 
 namespace vit {
 using namespace internal;
@@ -14,14 +15,6 @@ namespace {
 
 constexpr Where kPixelFeatures{"pixel features", ErrorKind::argument};
 constexpr std::size_t kMostShifts = 16;
-constexpr double kMostAspect = 8.0;  // of edges that keep their ratio; longer images are squashed to it
-
-Request request_of(const PixelOptions& options) {
-  if (options.layers.empty()) return Output::patches;
-  Request out;
-  for (const std::size_t layer : options.layers) out.add({Output::block, layer});
-  return out;
-}
 
 void check_options(const PixelOptions& options, const Model& model) {
   const std::size_t depth = model.config().encoder.depth;
@@ -36,57 +29,6 @@ void check_options(const PixelOptions& options, const Model& model) {
             kPixelFeatures, "shifts must be 1 to ", std::min(kMostShifts, patch), ", got ", options.shifts);
   VIT_CHECK(model.steps_for(model.preprocess_config().num_channels()) == 1,
             kPixelFeatures.with(ErrorKind::unsupported), model.name(), " takes clips, not single images");
-}
-
-/// The edge to which the shortest one is resized.
-std::size_t shortest_edge(const PixelOptions& options, const PreprocessConfig& rules,
-                          const ModelConfig& config) {
-  if (options.size.kind == InputSize::Kind::fixed) return options.size.height;
-  return rules.crop && rules.crop_multiple == 0 ? std::min(rules.crop_height, rules.crop_width)
-                                                : std::min(config.image.height, config.image.width);
-}
-
-/// Whether the rules resize an image as a whole: nothing is cropped, and it is not cut into tiles.
-bool shows_all(const PreprocessConfig& rules) {
-  return !rules.crop && !rules.windows && rules.resize != ResizeRule::tiles &&
-         rules.resize != ResizeRule::box;
-}
-
-PreprocessConfig squashed(PreprocessConfig rules, std::size_t height, std::size_t width) {
-  rules.resize = ResizeRule::squash;
-  rules.resize_height = height;
-  rules.resize_width = width;
-  rules.size_multiple = rules.crop_multiple = rules.pad_multiple = rules.opencv_longest_edge = 0;
-  rules.longest_edge = 0;
-  rules.crop = rules.windows = rules.pad_at_end = false;
-  return rules;
-}
-
-/// The rules for an image at one scale.
-PreprocessConfig rules_for(const PixelOptions& options, const Model& model, ImageSize image, double scale) {
-  const PreprocessConfig& rules = model.preprocess_config();
-  const ModelConfig& config = model.config();
-  const InputSize& size = options.size;
-  const std::size_t unit = std::max(config.patch.size, rules.edge_multiple);
-  const auto edge = [&](double pixels) {
-    const double units = std::round(pixels * scale / static_cast<double>(unit));
-    return static_cast<std::size_t>(std::max(units, 1.0)) * unit;
-  };
-  if (config.image.fixed_size) return squashed(rules, config.image.height, config.image.width);
-  if (size.kind == InputSize::Kind::native) {
-    if (scale == 1.0) return with_input_size(rules, size, config.patch.size);
-    return squashed(rules, edge(static_cast<double>(image.height)), edge(static_cast<double>(image.width)));
-  }
-  if (size.kind == InputSize::Kind::fixed && size.height != size.width)
-    return squashed(rules, scale == 1.0 ? size.height : edge(static_cast<double>(size.height)),
-                    scale == 1.0 ? size.width : edge(static_cast<double>(size.width)));
-  if (size.kind == InputSize::Kind::model && scale == 1.0 && shows_all(rules)) return rules;
-  const auto shortest = static_cast<double>(shortest_edge(options, rules, config));
-  if (rules.pad_to_square) return squashed(rules, edge(shortest), edge(shortest));
-  const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
-  const double least = std::min(height, width);
-  const auto longer = [&](double pixels) { return shortest * std::min(pixels / least, kMostAspect); };
-  return squashed(rules, edge(longer(height)), edge(longer(width)));
 }
 
 /// The planes moved: pixel (x, y) becomes (x + dx, y + dy) of those given, edges repeated.
@@ -114,18 +56,6 @@ std::ptrdiff_t offset_of(std::size_t i, std::size_t count, std::size_t patch) {
   return (numerator >= 0 ? numerator : numerator - denominator + 1) / denominator;  // rounded down
 }
 
-/// The tokens of patches (h w, C) of a layer, or the patches after the final norm.
-TensorView<const float> patches_of(const ImageOutputs& outputs, const PixelOptions& options,
-                                   std::size_t index) {
-  const std::size_t count = outputs.grid().rows * outputs.grid().columns;
-  if (options.layers.empty()) {
-    const TensorView<const float> patches = outputs.patches();
-    return {patches.data(), Shape{count, patches.num_columns()}, patches.row_stride()};
-  }
-  const TensorView<const float> tokens = outputs.block(options.layers[index]);
-  return tokens.part(tokens.dim(0) - count, count);  // the prefix comes first
-}
-
 }  // namespace
 
 const char* to_string(PixelUpsampling upsampling) {
@@ -141,6 +71,45 @@ PixelFeatures::PixelFeatures(std::unique_ptr<State> state) : state_(std::move(st
 PixelFeatures::~PixelFeatures() = default;
 PixelFeatures::PixelFeatures(PixelFeatures&&) noexcept = default;
 PixelFeatures& PixelFeatures::operator=(PixelFeatures&&) noexcept = default;
+
+PixelFeatures PixelFeatures::of(ImageView image, PixelOptions options, const PixelPatches& patches) {
+  VIT_CHECK(!image.empty(), kPixelFeatures, "an image without pixels");
+  VIT_CHECK(options.scales.size() == 1 && options.upsampling != PixelUpsampling::shift, kPixelFeatures,
+            "patches of one pass have one scale and no shifts");
+  VIT_CHECK(
+      !patches.ys.empty() && !patches.xs.empty() && patches.features.rank() == 2 &&
+          patches.features.dim(0) == patches.ys.size() * patches.xs.size() && patches.features.dim(1) > 0,
+      kPixelFeatures.with(ErrorKind::mismatch), "features of shape ", patches.features.shape().to_string(),
+      " for ", patches.ys.size(), " x ", patches.xs.size(), " patches");
+  for (const std::span<const double> centers : {patches.ys, patches.xs})
+    VIT_CHECK(std::ranges::is_sorted(centers, std::ranges::less_equal()) || centers.size() == 1,
+              kPixelFeatures, "the centers of patches must ascend");
+  auto state = std::make_unique<State>();
+  state->size = image.size();
+  state->num_features = patches.features.dim(1) + (options.color ? 3 : 0);
+  const bool is_guided = options.upsampling == PixelUpsampling::guided;
+  if (is_guided || options.color) state->image = to_rgb(image);
+  state->options = std::move(options);
+  FeatureGrid& grid = state->grids.emplace_back();
+  grid.ys.assign(patches.ys.begin(), patches.ys.end());
+  grid.xs.assign(patches.xs.begin(), patches.xs.end());
+  grid.rows = between_centers(image.height(), grid.ys);
+  grid.columns = between_centers(image.width(), grid.xs);
+  const auto step_of = [](const std::vector<double>& centers, std::size_t pixels) {
+    return centers.size() > 1 ? centers[1] - centers[0] : static_cast<double>(pixels);
+  };
+  grid.step = {step_of(grid.ys, image.height()), step_of(grid.xs, image.width())};
+  grid.features = Tensor<float>(patches.features.shape());
+  for (std::size_t i = 0; i < patches.features.dim(0); ++i) {
+    float* const to = grid.features.view().row(i);
+    std::copy_n(patches.features.row(i), patches.features.dim(1), to);
+    VIT_CHECK(std::all_of(to, to + patches.features.dim(1), [](float x) { return std::isfinite(x); }),
+              kPixelFeatures, "the features are not finite; damaged pixels or weights?");
+    if (state->options.unit_length) normalize_vector({to, patches.features.dim(1)});
+  }
+  if (is_guided) grid.guide(state->image);
+  return PixelFeatures(std::move(state));
+}
 
 ImageSize PixelFeatures::size() const noexcept {
   return state_->size;
@@ -203,20 +172,20 @@ struct PixelExtractor::State {
 /// One pass, whose patches become every shifts-th row and column of the grid, from (iy, ix).
 void PixelExtractor::State::run(const Tensor<float>& pixels, FeatureGrid& grid, std::size_t iy,
                                 std::size_t ix, std::size_t shifts) {
-  session.forward({pixels.data(), Shape{1, pixels.dim(0), pixels.dim(1), pixels.dim(2)}}, request_of(options),
-                  outputs);
+  session.forward({pixels.data(), Shape{1, pixels.dim(0), pixels.dim(1), pixels.dim(2)}},
+                  pixel_request(options), outputs);
   VIT_CHECK(outputs.num_steps() == 1 && outputs.num_windows() == 1,
             kPixelFeatures.with(ErrorKind::unsupported), session.model().name(),
             " computes an image as several; its pixels cannot be classified");
   const GridSize found = outputs.grid();
   const ImageOutputs image = outputs[0];
   const std::size_t num_layers = std::max<std::size_t>(options.layers.size(), 1);
-  const std::size_t width = patches_of(image, options, 0).num_columns();
+  const std::size_t width = patches_of_layer(image, options, 0).num_columns();
   if (grid.features.empty()) {
     grid.features = Tensor<float>(Shape{found.rows * shifts * found.columns * shifts, num_layers * width});
   }
   for (std::size_t layer = 0; layer < num_layers; ++layer) {
-    const TensorView<const float> patches = patches_of(image, options, layer);
+    const TensorView<const float> patches = patches_of_layer(image, options, layer);
     for (std::size_t i = 0; i < patches.dim(0); ++i) {
       const std::size_t row = i / found.columns * shifts + iy, column = i % found.columns * shifts + ix;
       float* const to = grid.features.view().row(row * found.columns * shifts + column) + layer * width;
@@ -230,7 +199,8 @@ void PixelExtractor::State::run(const Tensor<float>& pixels, FeatureGrid& grid, 
 
 FeatureGrid PixelExtractor::State::grid_of(ImageView image, double scale) {
   const Model& model = session.model();
-  const Preprocessor preprocessor(rules_for(options, model, image.size(), scale));
+  const Preprocessor preprocessor(
+      pixel_preprocessing(options, model.preprocess_config(), model.config(), image.size(), scale));
   const Tensor<float> pixels = preprocessor.run(image, threads);
   const SourceMap map = preprocessor.source_map(image.size());
   const std::size_t shifts = options.upsampling == PixelUpsampling::shift ? options.shifts : 1;

@@ -6,10 +6,6 @@
 namespace vit::internal {
 namespace {
 
-constexpr std::ptrdiff_t kRadius = 2;  // patches on each side
-constexpr double kSpaceSigma = 0.75;   // in steps from patch to patch
-constexpr double kColorSigma = 0.1;    // of colors from 0 to 1
-
 double squared_distance(const Color3& a, const Color3& b) {
   double sum = 0;
   for (std::size_t c = 0; c < a.size(); ++c) {
@@ -82,19 +78,14 @@ void FeatureGrid::weigh(const Image& image, std::size_t x, std::size_t y, PatchW
     return;
   }
   const Color3 color = color_at(image, x, y);
-  const auto range = [](std::size_t middle, std::size_t count) {
-    const auto at = static_cast<std::ptrdiff_t>(middle);
-    return std::array{std::max<std::ptrdiff_t>(at - kRadius, 0),
-                      std::min(at + kRadius + 1, static_cast<std::ptrdiff_t>(count))};
-  };
-  const auto [top, bottom] = range(row.nearest(), ys.size());
-  const auto [left, right] = range(column.nearest(), width);
+  const Neighborhood vertical = neighborhood(row.nearest(), ys.size());
+  const Neighborhood horizontal = neighborhood(column.nearest(), width);
   double largest = -1e300;  // exponents are relative to it: the sum is never 0
-  for (std::ptrdiff_t r = top; r < bottom; ++r) {
-    const double down = (static_cast<double>(y) + 0.5 - ys[static_cast<std::size_t>(r)]) / step[0];
-    for (std::ptrdiff_t c = left; c < right; ++c) {
-      const double across = (static_cast<double>(x) + 0.5 - xs[static_cast<std::size_t>(c)]) / step[1];
-      const std::size_t patch = static_cast<std::size_t>(r) * width + static_cast<std::size_t>(c);
+  for (std::size_t r = vertical.first; r < vertical.last; ++r) {
+    const double down = (static_cast<double>(y) + 0.5 - ys[r]) / step[0];
+    for (std::size_t c = horizontal.first; c < horizontal.last; ++c) {
+      const double across = (static_cast<double>(x) + 0.5 - xs[c]) / step[1];
+      const std::size_t patch = r * width + c;
       const double exponent = -(down * down + across * across) / (2 * kSpaceSigma * kSpaceSigma) -
                               squared_distance(color, colors[patch]) / (2 * kColorSigma * kColorSigma);
       out.add(patch, exponent);

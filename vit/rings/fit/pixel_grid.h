@@ -2,6 +2,7 @@
 // features of an image.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -32,6 +33,20 @@ inline Color3 color_at(const Image& image, std::size_t x, std::size_t y) {
   const std::uint8_t* const pixel = image.row(y) + 3 * x;
   return {static_cast<float>(pixel[0]) / 255.0f, static_cast<float>(pixel[1]) / 255.0f,
           static_cast<float>(pixel[2]) / 255.0f};
+}
+
+// Guided weights are normal distributions of the distances of a pixel from the patches around the nearest
+// one, and of its color from theirs.
+inline constexpr std::size_t kGuidedRadius = 2;  // patches on each side
+inline constexpr double kSpaceSigma = 0.75;      // in steps from patch to patch
+inline constexpr double kColorSigma = 0.1;       // of colors from 0 to 1
+
+/// Those patches along one axis.
+struct Neighborhood {
+  std::size_t first = 0, last = 0;  // last is excluded
+};
+inline Neighborhood neighborhood(std::size_t middle, std::size_t count) {
+  return {middle - std::min(middle, kGuidedRadius), std::min(middle + kGuidedRadius + 1, count)};
 }
 
 /// A patch of a grid, and its part of a pixel.
@@ -70,8 +85,16 @@ struct FeatureGrid {
   }
   /// The patches that make the features of a pixel of `image`, which only guided weights look at.
   void weigh(const Image& image, std::size_t x, std::size_t y, PatchWeights& out) const;
+  /// Adds to `out` (K, count) what weigh() makes of values of patches (h w, K) for the pixels from (x, y) on
+  /// to the right; in float, all pixels near a patch together.
+  void add_row(const Image& image, std::size_t y, std::size_t x, TensorView<const float> values,
+               TensorView<float> out) const;
   /// Takes the mean colors of the patches: from now on weights are guided.
   void guide(const Image& image);
+
+ private:
+  void add_guided(const Image& image, std::size_t y, std::size_t x, TensorView<const float> values,
+                  TensorView<float> out) const;
 };
 
 }  // namespace vit::internal

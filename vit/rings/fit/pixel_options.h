@@ -6,6 +6,7 @@
 
 #include "vit/io/json.h"
 #include "vit/io/json_writer.h"
+#include "vit/outputs.h"
 #include "vit/pixels.h"
 
 namespace vit::internal {
@@ -19,6 +20,10 @@ std::string described(const PixelOptions& options);
 
 /// Whether features of both can be compared.
 bool are_same(const PixelOptions& a, const PixelOptions& b);
+
+/// The tokens of patches (h w, C) of options.layers[index], or the patches after the final norm.
+TensorView<const float> patches_of_layer(const ImageOutputs& outputs, const PixelOptions& options,
+                                         std::size_t index);
 
 /// Members of a JSON object, without its braces.
 void write_members(JsonWriter& json, const PixelOptions& options);

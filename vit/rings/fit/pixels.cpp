@@ -22,6 +22,8 @@ constexpr Where kFitPixels{"fit pixels", ErrorKind::argument};
 // Among which the cross-validation chooses. A few strokes are nearly always separable: weaker penalties than
 // the last one only move the optimum towards infinity.
 constexpr std::array<double, 7> kStrengths{1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0};
+// Of vectors of length one. Smaller ones leave probabilities near their mean.
+constexpr std::array<double, 6> kUnitStrengths{1e-1, 1.0, 10.0, 100.0, 1e3, 1e4};
 
 }  // namespace
 
@@ -40,6 +42,7 @@ struct PixelTrainer::State {
   std::vector<std::size_t> images;  // (n) of the rows
   std::size_t num_images = 0;
   std::size_t num_pixels = 0;
+  std::size_t num_all_pixels = 0;  // of these images
 
   std::size_t num_classes() const {
     return rows.classes.empty() ? 0 : *std::ranges::max_element(rows.classes) + std::size_t{1};
@@ -95,6 +98,7 @@ void PixelTrainer::add(const PixelFeatures& features, TensorView<const std::int3
   append(s.rows.strokes, rows.strokes);
   append(s.rows.num_pixels, rows.num_pixels);
   s.images.resize(s.rows.classes.size(), s.num_images++);
+  s.num_all_pixels += size.height * size.width;
   s.num_pixels = std::accumulate(rows.num_pixels.begin(), rows.num_pixels.end(), s.num_pixels);
 }
 
@@ -203,23 +207,32 @@ PixelHead PixelTrainer::fit(FitMethod method, const FitOptions& options) const {
   FitOptions chosen = options;
   chosen.num_folds = 0;
   chosen.strength = options.strength.value_or(1.0);
+  // Vectors of length one are compared by their angle: functions through the origin, and no feature counts
+  // more for varying less in the few strokes that there are.
+  if (s.options.unit_length) {
+    chosen.standardize = chosen.intercept = false;
+    chosen.balanced = 2 * s.num_pixels < s.num_all_pixels;  // strokes: how many says nothing of a class
+  }
   if (folds.count > 0) {
     const Tensor<float> units =
         method == FitMethod::knn ? rows_of_unit_length(s.features()) : Tensor<float>();
     const TrainingSet set{.features = method == FitMethod::knn ? units.view() : s.features(),
                           .classes = s.rows.classes,
                           .num_classes = num_classes};
-    const Standardization standard =
-        method == FitMethod::knn ? Standardization() : standardization_of(set.features);
-    const std::vector<double> strengths =
-        options.strength ? std::vector{*options.strength} : std::vector(kStrengths.begin(), kStrengths.end());
+    const Standardization standard = chosen.standardize && method != FitMethod::knn
+                                         ? standardization_of(set.features)
+                                         : no_standardization(s.rows.num_features);
+    const std::vector<double> strengths = options.strength ? std::vector{*options.strength}
+                                          : s.options.unit_length
+                                              ? std::vector(kUnitStrengths.begin(), kUnitStrengths.end())
+                                              : std::vector(kStrengths.begin(), kStrengths.end());
     const auto predict = [&](const Division& division) -> std::vector<Predictions> {
       switch (method) {
         case FitMethod::knn: return {predict_by_votes(set, division, options)};
         case FitMethod::centroid: return {predict_by_centroids(set, division, standard, options.threads)};
         case FitMethod::logistic: break;
       }
-      return predict_by_strength(set, division, standard, strengths, options.threads);
+      return predict_by_strength(set, division, standard, strengths, chosen);
     };
     const std::vector<double> scores = overlaps_of(set, s.rows, folds, predict);
     const auto best = std::ranges::max_element(scores);  // ties: the first

@@ -33,4 +33,8 @@ Standardization standardization_of(TensorView<const float> features) {
   return out;
 }
 
+Standardization no_standardization(std::size_t num_features) {
+  return {.mean = std::vector<double>(num_features, 0.0), .scale = std::vector<double>(num_features, 1.0)};
+}
+
 }  // namespace vit::internal

@@ -20,5 +20,7 @@ struct Standardization {
 
 /// Standardization of features (n, C), n > 0.
 Standardization standardization_of(TensorView<const float> features);
+/// Mean 0 and scale 1: of features that are taken as they are.
+Standardization no_standardization(std::size_t num_features);
 
 }  // namespace vit::internal

@@ -99,8 +99,7 @@ fs::path example_file(const std::string& like) {
 PixelHead learn_example(const std::string& like, const std::shared_ptr<const Model>& model,
                         const CommonOptions& common) {
   const Example example = parse_example(like);
-  PixelExtractor extractor(model, {.size = common.session.input_size, .unit_length = true},
-                           common.session.threads);
+  PixelExtractor extractor(model, {.size = common.session.input_size}, common.session.threads);
   const Preprocessor preprocessor(model->preprocess_config());
   const Image image = decode_file(example.image, preprocessor.decode_options());
   const PixelFeatures features = extractor.extract(image);

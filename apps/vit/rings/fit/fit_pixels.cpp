@@ -77,8 +77,7 @@ PixelOptions pixel_options(const FitCommandOptions& options, const Model& model)
   PixelOptions out{.layers = layers_of(options, model),
                    .size = options.common.session.input_size,
                    .upsampling = options.pixels.upsampling,
-                   .color = options.pixels.color,
-                   .unit_length = options.method == FitMethod::knn};
+                   .color = options.pixels.color};
   if (!options.pixels.scales.empty()) out.scales = options.pixels.scales;
   if (options.pixels.shifts) {
     if (out.upsampling != PixelUpsampling::shift) fail_usage("--shifts is for --upsample shift");
@@ -174,10 +173,10 @@ class PixelFitting : public ImageWork {
     names_ = std::move(names);
     const std::string truth = printable(options_.pixels.truth.string());
     const bool has_failures = std::ranges::any_of(failures_, [](const std::string& f) { return !f.empty(); });
-    VIT_CHECK(
-        classes_.size() > 0 || has_failures, "fit", truth, ": no labels of any of ", num_images,
-        num_images == 1 ? " image" : " images", " (", printable(without),
-        "); labels are NAME.png or NAME.json (LabelMe) in a folder, or a COCO file that names the images");
+    VIT_CHECK(classes_.size() > 0 || has_failures, "fit", truth, ": no labels of any of ", num_images,
+              num_images == 1 ? " image" : " images", " (", printable(without),
+              "); labels are NAME.png or NAME.json (LabelMe) in a folder, or a file of COCO or CVAT that "
+              "names the images");
     if (num_without > 0)
       list.notes.push_back(
           {"", text(num_without, " of ", num_images, " images have no labels in ", truth,
@@ -293,7 +292,7 @@ void add_pixel_fit_options(std::vector<Option>& list, PixelFitOptions& options) 
        .type_name = "PATH",
        .help = "Labels of pixels of the images: a folder with NAME.png (8 bits gray or with a palette, "
                "255 = not labeled; or strokes on a transparent one, each color a class) or NAME.json "
-               "(LabelMe), or a COCO file",
+               "(LabelMe), or a file of COCO (.json) or CVAT for images (.xml)",
        .target = text_target(options.truth)});
   list.push_back(
       {.name = "--paint",
@@ -301,12 +300,12 @@ void add_pixel_fit_options(std::vector<Option>& list, PixelFitOptions& options) 
        .help = "Write a page to paint strokes on the images, which shows the classes of all pixels at once "
                "and gives strokes, masks and a head to download; it works without a server",
        .target = text_target(options.paint)});
-  list.push_back({.name = "--names",
-                  .type_name = "LIST|FILE",
-                  .help =
-                      "Names of the classes in their order: by index, by id of COCO, by name of LabelMe, by "
-                      "first appearance of a color",
-                  .target = text_target(options.names)});
+  list.push_back(
+      {.name = "--names",
+       .type_name = "LIST|FILE",
+       .help = "Names of the classes in their order: by index, by id of COCO, by name of LabelMe and CVAT, "
+               "by first appearance of a color",
+       .target = text_target(options.names)});
   list.push_back({.name = "--background",
                   .type_name = "NAME",
                   .help = "All pixels without a label are a class of this name, the first",

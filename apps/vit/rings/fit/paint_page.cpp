@@ -9,6 +9,7 @@
 #include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/html/board/board.h"
 #include "apps/vit/html/html_page.h"
 #include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/options/record.h"
@@ -16,7 +17,6 @@
 #include "apps/vit/rings/fit/fit_options.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
-#include "vit/io/source_file.h"
 
 namespace vit::app {
 namespace {
@@ -56,8 +56,9 @@ class Painting : public ImageWork {
     if (interrupted()) return 0;
     VIT_CHECK(num_features_ > 0, "fit", "no image that could be shown on the page");
     const JsonValue data{{"images", images_}, {"head", page_base64(head_file(run.model()))}};
-    write_page(options_.pixels.paint, {kPaintFrame, kPaintStyle, kPaintScript},
-               "vit fit: paint classes of pixels", data);
+    const std::string frame = with_board(kPaintFrame), style = board_style(kPaintStyle),
+                      script = board_script(kPaintScript);
+    write_page(options_.pixels.paint, {frame, style, script}, "vit fit: paint classes of pixels", data);
     run.progress().finish(printable(options_.pixels.paint.string()));
     return 0;
   }
@@ -102,12 +103,7 @@ class Painting : public ImageWork {
     head.attach(model);
     of.record =
         RunFacts{.model = run_model(options_.common, model, std::span(&of.features, 1)), .others = {}}.json();
-    fs::path file = options_.pixels.paint;
-    file += ".head.safetensors";
-    head.save(file);
-    const std::string bytes = internal::SourceFile(file, Where{"fit", ErrorKind::io}).text();
-    fs::remove(file);
-    return bytes;
+    return head.bytes();
   }
 
   const FitCommandOptions& options_;

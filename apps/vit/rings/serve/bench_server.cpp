@@ -20,12 +20,12 @@
 #include <utility>
 #include <vector>
 
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/ground/data_dir.h"
 #include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/rings/rings.h"
-#include "apps/vit/rings/serve/http/base64.h"
 #include "apps/vit/rings/serve/http/http_client.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"

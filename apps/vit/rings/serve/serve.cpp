@@ -61,6 +61,7 @@ constexpr const char* kKeyVariable = "VIT_API_KEY";
 constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 constexpr std::size_t kHeldBytes =
     512 * kMebibyte;  // of bodies that have arrived, at least two of the largest
+constexpr std::size_t kPaintedBytes = 256 * kMebibyte;  // features of images that are painted on
 constexpr unsigned kMaxSeconds = 86'400;
 
 /// How /predict resizes.
@@ -246,7 +247,8 @@ int serve(const ServeOptions& options) {
                    .immich_resizes_as_model = options.immich_resize == ImmichResize::model,
                    .names = names_of_server(options),
                    .index = index,
-                   .preprocessors = preprocessors});
+                   .preprocessors = preprocessors,
+                   .kept = std::make_shared<KeptValues>(kPaintedBytes)});
   HttpServer server(server_options(options), service.handler());
   for (const std::string& address : server.addresses())
     log.add_event("listening", "listening on " + address, {{"address", address}}, true);

@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/inputs/label_shapes.h"
 #include "apps/vit/inputs/pixel_labels.h"
 #include "tests/apps/pixel_files.h"
 #include "tests/apps/program.h"
 #include "tests/support/errors.h"
+#include "tests/support/files.h"
 
 TEST_SUITE_BEGIN("fit");
 
@@ -91,10 +93,10 @@ TEST_CASE("labels: lines and circles") {
   draw_line(line, 0.5, 1, map);
   CHECK(drawn(map)[1] == "11111.");
   map = empty_map(5, 5);
-  fill_shape({.form = LabelmeShape::Form::circle, .label = "a", .points = {{2.5, 2.5}, {2.5, 4.5}}}, 1, map);
+  fill_shape({.form = LabelShape::Form::circle, .label = "a", .points = {{2.5, 2.5}, {2.5, 4.5}}}, 1, map);
   CHECK(drawn(map) == Rows{"..1..", ".111.", "11111", ".111.", "..1.."});
   map = empty_map(2, 3);
-  fill_shape({.form = LabelmeShape::Form::point, .label = "a", .points = {{2.2, 0.9}}}, 1, map);
+  fill_shape({.form = LabelShape::Form::point, .label = "a", .points = {{2.2, 0.9}}}, 1, map);
   CHECK(drawn(map)[0][2] == '1');
 }
 
@@ -151,8 +153,8 @@ TEST_CASE("labels: shapes of LabelMe") {
   CHECK(contains(
       labelme_failure(R"({"shapes": [{"label": "a", "points": [[0, 1e9]], "shape_type": "point"}]})"),
       "1e+09"));
-  CHECK(contains(labelme_failure(R"({"shapes": [{"label": "a", "points": [[0, 1]], "shape_type": "mask"}]})"),
-                 "linestrip and point are read"));
+  CHECK(contains(labelme_failure(R"({"shapes": [{"label": "a", "points": [[0, 1]], "shape_type": "cube"}]})"),
+                 "point and mask are read"));
   CHECK(contains(labelme_failure(R"({"shapes": [{"points": [[0, 1]], "shape_type": "point"}]})"), "label"));
   CHECK(contains(labelme_failure(R"({"imageHeight": 99999999, "shapes": []})"), "imageHeight"));
 }
@@ -202,6 +204,126 @@ TEST_CASE("labels: classes are ordered by index and by name, and all files of on
   write_strokes(folder / "truth/b.png", {"rb"});
   const Input other{.name = "b.jpg", .path = "b.jpg", .pixels = nullptr};
   CHECK(contains(message_of([&] { classes.add(*files.read(other, "b", std::nullopt)); }), "one kind"));
+}
+
+TEST_CASE("labels: masks of LabelMe are images in base64") {
+  const TestFolder folder;
+  write_gray(folder / "mask.png", {"0110", "1001"}, 255);
+  const std::string mask = encode_base64(read_text(folder / "mask.png"));
+  const auto shape = [&](const std::string& points, const std::string& png) {
+    return R"({"shapes": [{"label": "a", "shape_type": "mask", "points": )" + points + R"(, "mask": ")" +
+           png + "\"}]}";
+  };
+  folder.write("a.json", shape("[[1, 2], [4, 3]]", mask));
+  CHECK(drawn(read(folder, folder.path(), "a").values) == Rows{"......", "......", "..00..", ".0..0."});
+  folder.write("a.json", shape("[[4, 3], [8, 5]]", mask));  // the pixel after the last one, beyond the image
+  CHECK(drawn(read(folder, folder.path(), "a").values) == Rows{"......", "......", "......", ".....0"});
+  CHECK(contains(labelme_failure(shape("[[1, 2], [40, 3]]", mask)), "4 x 2 pixels between points"));
+  CHECK(contains(labelme_failure(shape("[[1, 2], [1e6, 1e6]]", mask)), "a mask of"));
+  CHECK(contains(labelme_failure(shape("[[1, 2], [4, 3]]", "AAAA")), "no PNG in base64"));
+  CHECK(contains(labelme_failure(shape("[[1, 2], [4, 3]]", mask.substr(0, 48))), "mask"));
+  CHECK(contains(labelme_failure(shape("[[1, 2]]", mask)), "1 points of a mask"));
+  CHECK(contains(
+      labelme_failure(R"({"shapes": [{"label": "a", "shape_type": "mask", "points": [[0, 0], [1, 1]]}]})"),
+      "mask"));
+}
+
+namespace {
+
+/// A file of CVAT with these elements in the image a.jpg.
+std::string cvat(const std::string& shapes) {
+  return R"(<?xml version="1.0" encoding="utf-8"?>
+<annotations><version>1.1</version><meta><task><name>a &amp; b</name></task></meta>
+<!-- <image id="9" name="none"> -->
+<image id="0" name="set/a.jpg" width="6" height="4">)" +
+         shapes + "</image></annotations>\n";
+}
+std::string cvat_failure(const std::string& text) {
+  return message_of([&] { parse_cvat(text, "all.xml"); });
+}
+
+}  // namespace
+
+TEST_CASE("labels: shapes of CVAT, those in front over the others") {
+  const TestFolder folder;
+  const auto rows = [&](const std::string& shapes) {
+    const std::string file = folder.write("all.xml", cvat(shapes)).string();
+    const PixelLabels labels = read(folder, file, "a");
+    CHECK(labels.kind == LabelKind::cvat);
+    return drawn(labels.values);
+  };
+  CHECK(rows(R"(<polygon label="a" points="1.00,1.00;4.00,1.00;4.00,3.00;1.00,3.00" occluded="0" z_order="1"/>
+                <box label="b" xtl="0" ytl="0" xbr="6" ybr="2" z_order="0"><attribute name="c">x</attribute></box>)") ==
+        Rows{"000000", "011100", ".111..", "......"});  // numbered in the order in which they are drawn
+  CHECK(
+      rows(
+          R"(<mask label="a" source="manual" rle="1, 2, 3, 2" left="2" top="1" width="4" height="2" z_order="0"></mask>
+                <tag label="good" source="manual"></tag>)") == Rows{"......", "...00.", "....00", "......"});
+  CHECK(
+      rows(R"(<polyline label="a" points="0.5,1.5;4.5,1.5"/><points label="b" points="5.5,3.5;0.5,3.5"/>)") ==
+      Rows{"......", "00000.", "......", "1....1"});
+  CHECK(rows(R"(<ellipse label="a" cx="3" cy="2" rx="2.2" ry="1.2"/>)") ==
+        Rows{"......", ".0000.", ".0000.", "......"});
+  CHECK(rows(R"(<box label="a" xtl="2" ytl="0" xbr="4" ybr="4" rotation="90"/>)") ==
+        Rows{"......", ".0000.", ".0000.", "......"});
+  LabelFiles files(
+      folder.write("all.xml", cvat(R"(<box label="z &lt;&#233;&#x1F600;" xtl="0" ytl="0" xbr="1" ybr="1"/>
+                                                   <box label="y" xtl="1" ytl="0" xbr="2" ybr="1"/>)")),
+      {});
+  const Input input{.name = "set/a.jpg", .path = "set/a.jpg", .pixels = nullptr};
+  LabelClasses classes;
+  classes.add(*files.read(input, "a", std::nullopt));
+  classes.sort(files);
+  REQUIRE(classes.size() == 2);
+  CHECK(files.name_of(classes.kind(), classes.values()[0]) == "y");
+  CHECK(files.name_of(classes.kind(), classes.values()[1]) == "z <\u00e9\U0001F600");
+  const Input other{.name = "b.jpg", .path = "b.jpg", .pixels = nullptr};
+  CHECK_FALSE(files.read(other, "b", std::nullopt));
+}
+
+TEST_CASE("labels: what is no file of CVAT is named") {
+  const std::string box = R"(<box label="a" xtl="0" ytl="0" xbr="1" ybr="1"/>)";
+  CHECK(cvat_failure(cvat(box)).empty());
+  const std::pair<std::string, std::string> cases[]{
+      {"", "no element"},
+      {"{}", "no element"},
+      {"<svg></svg>", "root is annotations"},
+      {"<annotations>", "line 1: is cut off in <annotations>"},
+      {cvat(box).substr(0, 200), "is cut off"},
+      {"<annotations></annotation>", "</annotation> without its <annotation>"},
+      {"<annotations/><annotations/>", "a second root"},
+      {"<!DOCTYPE a [<!ENTITY b \"c\">]><annotations/>", "document type"},
+      {R"(<?xml version="1.0" encoding="utf-16"?><annotations/>)", "UTF-8 is read"},
+      {"<annotations><image id=\"0\"/></annotations>", "<image> has no name"},
+      {"<annotations><track id=\"0\" label=\"a\"/></annotations>", "export it as CVAT for images"},
+      {"<annotations a='1' a='2'/>", "a occurs twice"},
+      {"<annotations a=1/>", "not in quotes"},
+      {"<annotations a='&bomb;'/>", "no such entity"},
+      {"<annotations a='&#xD800;'/>", "no such entity"},
+      {"<annotations a='&#99999999999;'/>", "no such entity"},
+      {"<annotations a='& '/>", "without ;"},
+      {"<annotations a='1'b='2'/>", "no space before"},
+      {cvat(R"(<box xtl="0" ytl="0" xbr="1" ybr="1"/>)"), "line 4: <box> has no label"},
+      {cvat(R"(<box label="a" xtl="x" ytl="0" xbr="1" ybr="1"/>)"), "in the place of a number"},
+      {cvat(R"(<box label="a" xtl="1e9" ytl="0" xbr="1" ybr="1"/>)"), "in the place of a number"},
+      {cvat(R"(<box label="a" xtl="nan" ytl="0" xbr="1" ybr="1"/>)"), "in the place of a number"},
+      {cvat(R"(<polygon label="a" points="1,2;3"/>)"), "points must be"},
+      {cvat(R"(<polygon label="a" points=""/>)"), "points must be"},
+      {cvat(R"(<cuboid label="a"/>)"), "mask are read"},
+      {cvat(R"(<mask label="a" rle="1,2" left="0" top="0" width="2" height="2"/>)"), "add up to 3"},
+      {cvat(R"(<mask label="a" rle="1,x" left="0" top="0" width="2" height="2"/>)"), "numbers with commas"},
+      {cvat(R"(<mask label="a" rle="4" left="0" top="0" width="-2" height="2"/>)"), "width of"},
+      {cvat(R"(<mask label="a" rle="4294967295,1" left="0" top="0" width="1" height="1"/>)"),
+       "numbers with commas"}};
+  for (const auto& [text, message] : cases) {
+    CAPTURE(text);
+    CHECK(contains(cvat_failure(text), message));
+  }
+  std::string deep;
+  for (int i = 0; i < 200; ++i) deep += "<annotations>";
+  CHECK(contains(cvat_failure(deep), "nested more than 100 deep"));
+  const TestFolder folder;
+  CHECK(contains(failure(folder, folder.write("a.txt", "x").string(), "a"), "one of CVAT for images"));
 }
 
 TEST_SUITE_END();

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "apps/vit/rings/serve/http/base64.h"
+#include "apps/vit/ground/base64.h"
 #include "tests/apps/rings/serve/server.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"

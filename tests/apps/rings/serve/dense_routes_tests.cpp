@@ -1,10 +1,12 @@
 // Maps, boxes and keypoints of the server: those of the commands.
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
-#include "apps/vit/rings/serve/http/base64.h"
+#include "apps/vit/ground/base64.h"
 #include "tests/apps/rings/serve/server.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
@@ -101,7 +103,14 @@ TEST_CASE("serve: depth and segments are the files of vit depth and vit segment"
   const std::string ids = file_of(
       first_of(server.post("/v1/segment", request_of(file, R"(, "task": "semantic", "format": "npy")"))),
       "segmentation");
-  CHECK(contains(read_text(folder / "s.npz"), ids));  // members are stored
+  const std::vector<float> found_ids = parse_npy(ids).floats();  // as all maps of the server
+  const NpyArray stored = read_npz(folder / "s.npz").at("segmentation.0");
+  REQUIRE(stored.bytes.size() == found_ids.size() * sizeof(std::int32_t));
+  for (std::size_t i = 0; i < found_ids.size(); ++i) {
+    std::int32_t id = 0;
+    std::memcpy(&id, stored.bytes.data() + i * sizeof id, sizeof id);
+    REQUIRE(found_ids[i] == static_cast<float>(id));
+  }
 
   CHECK(refusal_of(server.post("/v1/depth", request_of(file, R"(, "model": "segment")"))) == "400 model");
   CHECK(refusal_of(server.post("/v1/depth", request_of(file, R"(, "raw": true)"))) == "400 raw");

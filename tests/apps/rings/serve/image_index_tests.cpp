@@ -61,11 +61,41 @@ TEST_CASE("serve: an index is a model, searched by images and words as vit searc
   CHECK(post(R"({"text": "a", "input": )" + image + "}").status == 400);
   CHECK(post(R"({"top": 0, "text": "a"})").status == 400);
   CHECK(post("{}").status == 400);
+  const HttpAnswer refused = post(R"({"text": "a", "parameters": "nprobe=2"})");  // of a plain index
+  CHECK(refused.status == 400);
+  CHECK(refused.json().at("error").at("param").as_string() == "parameters");
   // the vectors are there as well
   CHECK(server.post("/v1/embeddings", R"({"input": "a cat"})").status == 200);
   Client stranger(server.port());
   stranger.send("POST /v1/search HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n{}");
   CHECK(stranger.read().status == 421);
+}
+
+TEST_CASE("serve: searches with parameters are those of vit search with them") {
+  const TestFolder folder;
+  for (unsigned i = 0; i < 60; ++i)
+    write_picture(folder / ("photos/" + std::to_string(i) + ".ppm"), 16, 16 + i % 5, 3 * i);
+  const std::string index = folder / "photos.index", model = clip_model(folder);
+  const RunResult made =
+      run_vit({"index", "--model", model, folder / "photos", "--output", index, "--type", "IVF8,Flat"});
+  if (made.exit_code != 0 && contains(made.err, "FAISS")) {
+    MESSAGE("skipped: built without FAISS");
+    return;
+  }
+  REQUIRE(made.exit_code == 0);
+  const ServeProcess server({"--model", "photos=" + index});
+  for (const char* const parameters : {"nprobe=8", "nprobe=1", "nprobe=8"}) {
+    CAPTURE(parameters);
+    const RunResult run = run_vit(
+        {"search", index, "--format", "json", "--top", "20", "--text", "a cat", "--parameters", parameters});
+    REQUIRE(run.exit_code == 0);
+    const HttpAnswer answer = server.post(
+        "/v1/search", std::string(R"({"top": 20, "text": "a cat", "parameters": ")") + parameters + "\"}");
+    REQUIRE(answer.status == 200);
+    check_same_results(answer.json().at("data")[0].at("results"),
+                       parse_json(lines_of(run.out).at(0), "stdout").at("results"));
+  }
+  CHECK(server.post("/v1/search", R"({"text": "a cat", "parameters": "probe=1"})").status == 400);
 }
 
 TEST_SUITE_END();

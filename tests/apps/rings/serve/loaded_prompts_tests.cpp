@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/vit/rings/serve/http/base64.h"
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/rings/serve/work/kept_images.h"
 #include "tests/apps/rings/serve/server.h"
 #include "tests/support/files.h"

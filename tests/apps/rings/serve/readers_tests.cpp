@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/ground/usage_error.h"
-#include "apps/vit/rings/serve/http/base64.h"
 #include "apps/vit/rings/serve/http/http_client.h"
 #include "apps/vit/rings/serve/http/http_head.h"
 #include "apps/vit/rings/serve/http/multipart.h"

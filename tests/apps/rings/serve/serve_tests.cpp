@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "apps/vit/rings/serve/http/base64.h"
+#include "apps/vit/ground/base64.h"
 #include "tests/apps/rings/serve/server.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"

@@ -14,8 +14,8 @@
 #include <cstring>
 #include <thread>
 
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/ground/sandbox.h"
-#include "apps/vit/rings/serve/http/base64.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 

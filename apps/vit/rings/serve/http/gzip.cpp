@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "apps/vit/rings/serve/http/header_text.h"
+#include "apps/vit/ground/header_text.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

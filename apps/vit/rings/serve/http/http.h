@@ -21,11 +21,12 @@ struct HttpRequest {
   std::string accept;
   bool takes_gzip = false;  // of answers
   std::string authorization;
-  std::string api_key;   // of X-Api-Key
-  std::string id;        // X-Request-Id, of the client or made here
-  std::string peer;      // address of the client, "unix" for a socket in the file system
-  std::string client{};  // whose turn it is; set by HttpHandler::admit
-  bool is_bulk = false;  // X-Priority: bulk
+  std::string api_key;        // of X-Api-Key
+  std::string id;             // X-Request-Id, of the client or made here
+  std::string peer;           // address of the client, "unix" for a socket in the file system
+  std::string client{};       // whose turn it is; set by HttpHandler::admit
+  bool is_bulk = false;       // X-Priority: bulk
+  std::string json_length{};  // Inference-Header-Content-Length: bytes of JSON before binary tensors
   std::string body;
 };
 

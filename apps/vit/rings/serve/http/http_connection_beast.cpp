@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "apps/vit/rings/serve/http/header_text.h"
+#include "apps/vit/ground/header_text.h"
 #include "apps/vit/rings/serve/http/http_head.h"
 #include "apps/vit/rings/serve/http/http_message_beast.h"
 

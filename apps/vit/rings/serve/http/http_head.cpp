@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/vit/rings/serve/http/header_text.h"
+#include "apps/vit/ground/header_text.h"
 
 namespace vit::app {
 namespace {

@@ -7,8 +7,8 @@
 #include <random>
 #include <string_view>
 
+#include "apps/vit/ground/header_text.h"
 #include "apps/vit/rings/serve/http/gzip.h"
-#include "apps/vit/rings/serve/http/header_text.h"
 #include "apps/vit/rings/serve/http/http_head.h"
 
 namespace vit::app {
@@ -60,6 +60,7 @@ void take_fields(const http::request<GrowingBody>& head, HttpRequest& request) {
   request.takes_gzip = accepts_gzip(field(http::field::accept_encoding));
   request.authorization = field(http::field::authorization);
   request.api_key = field("X-Api-Key");
+  request.json_length = field("Inference-Header-Content-Length");
   request.is_bulk = equal_ignoring_case(field("X-Priority"), "bulk");
   if (const std::string id = field("X-Request-Id"); is_usable_id(id)) request.id = id;
 }
@@ -69,7 +70,8 @@ HttpResponse preflight_answer() {
           .content_type = "",
           .headers = {{"Access-Control-Allow-Methods", "GET, HEAD, POST"},
                       {"Access-Control-Allow-Headers",
-                       "Authorization, Content-Type, X-Api-Key, X-Priority, X-Request-Id"},
+                       "Authorization, Content-Type, Inference-Header-Content-Length, X-Api-Key, X-Priority, "
+                       "X-Request-Id"},
                       {"Access-Control-Max-Age", "600"}}};
 }
 
@@ -81,7 +83,8 @@ http::response<http::string_body> to_message(HttpResponse response, const Answer
   for (const auto& [name, value] : response.headers) out.set(name, value);
   if (!form.origin.empty()) {
     out.set(http::field::access_control_allow_origin, form.origin);
-    out.set(http::field::access_control_expose_headers, "Retry-After, X-Request-Id");
+    out.set(http::field::access_control_expose_headers,
+            "Retry-After, X-Request-Id, Inference-Header-Content-Length");
     const std::string vary(out[http::field::vary]);
     out.set(http::field::vary, vary.empty() ? "Origin" : vary + ", Origin");
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "apps/vit/rings/serve/http/header_text.h"
+#include "apps/vit/ground/header_text.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

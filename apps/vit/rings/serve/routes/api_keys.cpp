@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/vit/ground/header_text.h"
 #include "apps/vit/ground/sha256.h"
-#include "apps/vit/rings/serve/http/header_text.h"
 #include "vit/base/check.h"
 #include "vit/io/source_file.h"
 

@@ -1,5 +1,6 @@
-// The Open Inference Protocol, version 2, over HTTP with JSON tensors, for clients of KServe and Triton:
-// preprocessed pixels, image files or texts in; vectors or logits out. And the description of all routes.
+// The Open Inference Protocol, version 2, over HTTP with JSON or binary tensors, for clients of KServe and
+// Triton: preprocessed pixels, image files or texts in; vectors or logits out. And the description of all
+// routes.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/rings/serve/routes/binary_tensors.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
@@ -65,7 +67,8 @@ void append_numbers(const Json& data, std::vector<float>& out) {
   for (std::size_t i = 0; i < data.size(); ++i) append_numbers(data[i], out);
 }
 
-std::vector<WorkItem> pixel_items(const Json& input, const ModelFacts& facts, const std::string& place) {
+std::vector<WorkItem> pixel_items(const Json& input, std::optional<std::string_view> bytes,
+                                  const ModelFacts& facts, const std::string& place) {
   std::vector<std::size_t> shape = read_shape(input, place);
   if (shape.size() == 3) shape.insert(shape.begin(), 1);
   if (shape.size() != 4 || shape[1] != facts.config.image.num_channels)
@@ -73,9 +76,13 @@ std::vector<WorkItem> pixel_items(const Json& input, const ModelFacts& facts, co
                    vit::text(place, ".shape must be [batch, ", facts.config.image.num_channels,
                              ", height, width] of preprocessed pixels"),
                    place, "invalid_value");
-  std::vector<float> numbers;
-  append_numbers(input.at("data"), numbers);
   const std::size_t size = shape[1] * shape[2] * shape[3];
+  std::vector<float> numbers;
+  if (bytes) {
+    numbers = floats_of(*bytes, shape[0] * size, place);
+  } else {
+    append_numbers(input.at("data"), numbers);
+  }
   if (numbers.size() != shape[0] * size)
     throw ApiError(400,
                    vit::text(place, ".data has ", numbers.size(), " numbers, its shape ", shape[0] * size),
@@ -100,8 +107,25 @@ std::vector<WorkItem> byte_items(const Json& input, bool are_texts, const std::s
   return out;
 }
 
+/// Of strings in binary: texts, image files as they are, or data URIs.
+std::vector<WorkItem> binary_items(std::string_view bytes, bool are_texts, const std::string& place,
+                                   std::size_t max_inputs) {
+  std::vector<WorkItem> out;
+  for (const std::string_view one : split_strings(bytes, max_inputs, place)) {
+    if (are_texts) {
+      out.push_back(text_item(one));
+    } else if (one.starts_with("data:")) {
+      out.push_back(image_item(one, vit::text(place, "[", out.size(), "]")));
+    } else {
+      out.emplace_back().data = one;
+    }
+  }
+  return out;
+}
+
 /// The one input tensor of a request.
-std::vector<WorkItem> read_input(const Json& body, const ModelFacts& facts) {
+std::vector<WorkItem> read_input(InferBody& infer, const ModelFacts& facts, std::size_t max_inputs) {
+  const Json& body = infer.json();
   const Json inputs = body.at("inputs");
   inputs.expect(Json::Kind::array);
   if (inputs.size() != 1 || !inputs[0].is_object())
@@ -110,9 +134,13 @@ std::vector<WorkItem> read_input(const Json& body, const ModelFacts& facts) {
   const Json input = inputs[0];
   const std::string name = find_text(input, "name").value_or(""), place = "inputs[0]";
   const std::string type = find_text(input, "datatype").value_or("");
-  if (type == "FP32" && name != kImageTensor && name != kTextTensor) return pixel_items(input, facts, place);
+  const std::optional<std::string_view> bytes = infer.take(input, place);
+  infer.check_end();
+  if (type == "FP32" && name != kImageTensor && name != kTextTensor)
+    return pixel_items(input, bytes, facts, place);
   if (type == "BYTES" && (name == kImageTensor || name == kTextTensor))
-    return byte_items(input, name == kTextTensor, place);
+    return bytes ? binary_items(*bytes, name == kTextTensor, place, max_inputs)
+                 : byte_items(input, name == kTextTensor, place);
   throw ApiError(400, place + " must be pixels of FP32, or image or text of BYTES", place, "invalid_value");
 }
 
@@ -134,7 +162,8 @@ bool wants_logits(const Json& body, const ModelFacts& facts) {
   return name == kLogitsTensor;
 }
 
-HttpResponse infer_response(const Work& work, const std::string& model, const std::string& id) {
+HttpResponse infer_response(const Work& work, const std::string& model, const std::string& id,
+                            bool is_binary) {
   check_items(work, "inputs[0]");
   HttpResponse out;
   JsonWriter json(out.body);
@@ -144,6 +173,14 @@ HttpResponse infer_response(const Work& work, const std::string& model, const st
   json.member("name", work.wanted == Wanted::classes ? kLogitsTensor : kEmbeddingTensor)
       .member("datatype", "FP32");
   json.array("shape", std::array{work.items.size(), work.items.front().values.size()});
+  if (is_binary) {
+    std::vector<float> numbers;
+    for (const WorkItem& item : work.items)
+      numbers.insert(numbers.end(), item.values.begin(), item.values.end());
+    json.key("parameters").begin_object().member("binary_data_size", numbers.size() * sizeof(float));
+    json.end_object().end_object().end_array().end_object();
+    return binary_response(std::move(out.body), numbers);
+  }
   json.key("data").begin_array();
   for (const WorkItem& item : work.items) {
     for (const float value : item.values) json.value(value);
@@ -158,14 +195,14 @@ void answer_infer(Service& service, const std::shared_ptr<Call>& call) {
   const ModelPath path = parse_path(call->request.path);
   if (path.verb != kInfer)
     throw ApiError(404, "there is nothing at this path: /v2/models/NAME/infer", {}, "not_found");
-  const Json body =
-      read_json_body(call->request.body, service.options().max_body, kMaxNumbers + kMaxJsonValues);
+  InferBody infer(call->request, service.options().max_body, kMaxNumbers + kMaxJsonValues);
+  const Json& body = infer.json();
   check_members(body, kInferMembers);
   const auto work = std::make_shared<Work>();
   work->model = service.find_model(*call, path.name);
   const ServedModel& model = service.models()[work->model];
   try {
-    work->items = read_input(body, model.facts());
+    work->items = read_input(infer, model.facts(), service.options().max_inputs);
   } catch (const Error& error) {
     throw ApiError(400, std::string(error.message()), "inputs", "invalid_value");
   }
@@ -174,15 +211,18 @@ void answer_infer(Service& service, const std::shared_ptr<Call>& call) {
   const bool are_pixels = !work->items.front().pixels.empty();
   if (!are_pixels) service.check_takes(work->model, work->items);
   const std::string id = find_text(body, "id").value_or("");
+  const bool is_binary = wants_binary(body);
   call->request.body = {};
-  service.run(call, work, [&model, id](const Work& done) { return infer_response(done, model.name(), id); });
+  service.run(call, work, [&model, id, is_binary](const Work& done) {
+    return infer_response(done, model.name(), id, is_binary);
+  });
 }
 
 void answer_inference_server(Service& /*service*/, const std::shared_ptr<Call>& call) {
   HttpResponse out;
   JsonWriter json(out.body);
   json.begin_object().member("name", "vit").member("version", version()).key("extensions").begin_array();
-  json.end_array().end_object();
+  json.value("binary_tensor_data").end_array().end_object();
   call->respond(std::move(out));
 }
 

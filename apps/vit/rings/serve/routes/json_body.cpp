@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/ground/text_format.h"
-#include "apps/vit/rings/serve/http/base64.h"
 #include "apps/vit/rings/serve/routes/api_error.h"
 #include "apps/vit/rings/serve/routes/lines.h"
 #include "vit/base/check.h"

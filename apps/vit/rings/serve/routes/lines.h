@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "apps/vit/rings/serve/http/header_text.h"
+#include "apps/vit/ground/header_text.h"
 #include "apps/vit/rings/serve/http/http.h"
 #include "apps/vit/rings/serve/work/work.h"
 #include "vit/io/json_writer.h"

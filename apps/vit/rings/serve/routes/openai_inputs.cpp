@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "apps/vit/rings/serve/http/header_text.h"
+#include "apps/vit/ground/header_text.h"
 #include "apps/vit/rings/serve/routes/api_error.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/lines.h"

@@ -3,11 +3,12 @@
 #include <bit>
 #include <cstring>
 
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/ground/text_format.h"
-#include "apps/vit/rings/serve/http/base64.h"
 #include "apps/vit/rings/serve/routes/embeddings.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/lines.h"
+#include "apps/vit/rings/serve/routes/paint_routes.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
@@ -281,6 +282,7 @@ void write_model(JsonWriter& json, const ServedModel& model) {
   if (facts.takes_phrases) json.value("phrases");
   if (facts.takes_objects) json.value("objects");
   if (model.index() != nullptr) json.value("search");
+  if (takes_painting(model)) json.value("paint");
   json.end_array().end_object();
 }
 

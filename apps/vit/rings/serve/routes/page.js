@@ -22,6 +22,7 @@
     if (answer.ok) return found;
     const error = new Error((found.error && found.error.message) || "the server answered " + answer.status);
     error.status = answer.status;
+    error.code = found.error && found.error.code;
     throw error;
   }
 
@@ -358,7 +359,7 @@
   by("layers").addEventListener("change", draw);
   by("key-form").addEventListener("submit", (event) => { event.preventDefault(); state.key = by("key").value; listModels(); });
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || /^(TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
     if (event.target.tagName === "INPUT" && !/^(radio|file)$/.test(event.target.type)) return;
     const layers = { 1: "image", 2: "pca", 3: "attention", 4: "depth", 5: "segment" };
     const part = sections.find((one) => one.keys[event.key]);
@@ -377,6 +378,6 @@
     if (state.bitmap && (state.bitmap.width !== width || state.bitmap.height !== height)) state.bitmap = await bitmapOf(state.file, false);
   }
 
-  window.vitPage = { by, state, ask, model, say, draw, fit, showLabels, sections, status: (text) => { by("status").textContent = text; } };
+  window.vitPage = { by, state, ask, model, has, say, draw, fit, showLabels, sections, status: (text) => { by("status").textContent = text; } };
   document.addEventListener("DOMContentLoaded", listModels);  // once all parts are there
 })();

@@ -4,7 +4,9 @@
 #include <charconv>
 
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/html/board/board.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
+#include "apps/vit/rings/serve/routes/painting/painting_page.h"
 #include "apps/vit/rings/serve/routes/prompts/prompts_page.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/analysis/features.h"
@@ -175,11 +177,14 @@ constexpr Route kRoutes[]{
 }  // namespace
 
 void answer_page(Service& /*service*/, const std::shared_ptr<Call>& call) {
-  const std::string style = std::string(kServePageStyle) + std::string(kServePromptsStyle);
+  const std::string style =
+      board_style(std::string(kServePageStyle).append(kServePromptsStyle).append(kServePaintingStyle));
   std::string page = filled(std::string(kServePageFrame), "@STYLE@", style);
   page = filled(std::move(page), "@PROMPTS@", kServePromptsFrame);
+  page = filled(std::move(page), "@PAINTING@", with_board(kServePaintingFrame));
   page = filled(std::move(page), "@SCRIPT@", kServePageScript);
-  page = filled(std::move(page), "@PARTS@", kServePromptsScript);
+  page = filled(std::move(page), "@PARTS@",
+                std::string(kServePromptsScript).append(board_script(kServePaintingScript)));
   call->respond({.content_type = "text/html; charset=utf-8",
                  .body = std::move(page),
                  .headers = {{"Content-Security-Policy", kPagePolicy},

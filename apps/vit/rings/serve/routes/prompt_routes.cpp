@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/ground/sha256.h"
 #include "apps/vit/inputs/npy.h"
 #include "apps/vit/rings/dense/prompts_file.h"
-#include "apps/vit/rings/serve/http/base64.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

@@ -48,6 +48,7 @@ std::span<const Route> inference_routes();
 std::span<const Route> dense_routes();
 std::span<const Route> task_routes();
 std::span<const Route> page_routes();
+std::span<const Route> paint_routes();
 
 /// The page for a browser.
 void answer_page(Service& service, const std::shared_ptr<Call>& call);

@@ -48,13 +48,24 @@ void write_matches(JsonWriter& json, std::size_t index, std::span<const ImageInd
 struct SearchAsked {
   std::size_t top = kSearchTop;
   bool each = false, as_lines = false;
+  std::string parameters{};
 };
+
+std::vector<std::vector<ImageIndex::Match>> matches_of(const ServedModel& model,
+                                                       std::vector<std::vector<float>> vectors,
+                                                       const SearchAsked& asked) {
+  try {
+    return model.index()->nearest(std::move(vectors), asked.each, asked.top, asked.parameters);
+  } catch (const UsageError& error) {
+    throw ApiError(400, error.what(), "parameters", "invalid_value");
+  }
+}
 
 HttpResponse search_response(const Work& work, const ServedModel& model, const SearchAsked& asked) {
   check_items(work, "input");
   std::vector<std::vector<float>> vectors;
   for (const WorkItem& item : work.items) vectors.push_back(item.values);
-  const auto found = model.index()->nearest(std::move(vectors), asked.each, asked.top);
+  const auto found = matches_of(model, std::move(vectors), asked);
   if (!asked.as_lines)
     return data_response("search", model.name(), found.size(),
                          [&](JsonWriter& json, std::size_t i) { write_matches(json, i, found[i]); });
@@ -69,13 +80,14 @@ HttpResponse search_response(const Work& work, const ServedModel& model, const S
 
 void answer_search(Service& service, const std::shared_ptr<Call>& call) {
   check_name(service, *call);
-  constexpr std::string_view kOptions[]{"text", "top", "each"};
+  constexpr std::string_view kOptions[]{"text", "top", "each", "parameters"};
   const TaskCall task = begin_task(
       service, call, "search", kOptions, [](const ServedModel& model) { return model.index() != nullptr; },
       "index: vit serve --model NAME=FOLDER.index, or --index");
   SearchAsked asked{.top = find_count(task.body, "top", kMostFound).value_or(kSearchTop),
                     .each = find_flag(task.body, "each").value_or(false),
-                    .as_lines = wants_lines(call->request)};
+                    .as_lines = wants_lines(call->request),
+                    .parameters = find_text(task.body, "parameters").value_or("")};
   const auto work = std::make_shared<Work>();
   work->model = task.model;
   const bool has_inputs = task.body.find("input") || task.body.find("messages") || has_lines(call->request);

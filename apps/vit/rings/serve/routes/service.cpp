@@ -4,8 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "apps/vit/ground/header_text.h"
 #include "apps/vit/rings/serve/http/gzip.h"
-#include "apps/vit/rings/serve/http/header_text.h"
 #include "apps/vit/rings/serve/http/http_head.h"
 #include "vit/base/check.h"
 #include "vit/version.h"
@@ -110,7 +110,7 @@ Service::Service(std::span<ServedModel> models, Engine& engine, DecodePool& pool
       slow_tasks_(options_.immich_upstream.empty() ? 0 : kUpstreamThreads) {
   for (const std::span<const Route> table :
        {operation_routes(), openai_routes(), dialect_routes(), inference_routes(), dense_routes(),
-        task_routes(), immich_routes(), weaviate_routes(), page_routes()})
+        task_routes(), immich_routes(), weaviate_routes(), page_routes(), paint_routes()})
     routes_.insert(routes_.end(), table.begin(), table.end());
 }
 

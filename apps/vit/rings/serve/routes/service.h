@@ -21,6 +21,7 @@
 #include "apps/vit/rings/serve/routes/route.h"
 #include "apps/vit/rings/serve/work/engine.h"
 #include "apps/vit/rings/serve/work/image_index.h"
+#include "apps/vit/rings/serve/work/kept_values.h"
 #include "apps/vit/rings/serve/work/metrics.h"
 #include "apps/vit/rings/serve/work/served_model.h"
 #include "apps/vit/rings/serve/work/task_threads.h"
@@ -41,6 +42,7 @@ struct ServiceOptions {
   std::vector<std::string> names{};           // of this server, besides localhost; "*": any
   std::shared_ptr<const ImageIndex> index{};  // of the page; null: none
   std::span<const std::optional<Preprocessor>> preprocessors{};  // of the models
+  std::shared_ptr<KeptValues> kept{};                            // features of images for later requests
 };
 
 class Service {

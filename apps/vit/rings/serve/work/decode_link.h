@@ -12,10 +12,12 @@ namespace vit::app {
 
 /// Whose rules make pixels of an image file.
 enum class ImageRules : std::uint32_t {
-  checkpoint,   // the model's own
-  immich,       // of immich's machine learning service in its releases
-  immich_model  // of its newer source: squashed where the model's files say so, with the filter they name
+  checkpoint,    // the model's own
+  immich,        // of immich's machine learning service in its releases
+  immich_model,  // of its newer source: squashed where the model's files say so, with the filter they name
+  thumbnail,     // red, green and blue from 0 to 255, shrunk if the longer edge is above kThumbnailEdge
 };
+inline constexpr std::size_t kThumbnailEdge = 1024;
 
 /// A file to be decoded, which lies at the start of the shared memory.
 struct DecodeTask {

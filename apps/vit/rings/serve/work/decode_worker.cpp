@@ -68,6 +68,10 @@ class Worker {
     try {
       const Preprocessor& preprocessor = *preprocessors_[task.model];
       if (task.has_box) return decode_box(task, preprocessor, file);
+      if (task.rules == ImageRules::thumbnail) {
+        set_pixels(reply, decode_thumbnail(preprocessor, file));
+        return reply;
+      }
       const bool has_limits = task.least_area != 0 || task.most_area != 0;
       const FilePixels found =
           has_limits
@@ -231,6 +235,27 @@ void forget_environment(const char* name) {
 }
 
 }  // namespace
+
+FilePixels decode_thumbnail(const Preprocessor& preprocessor, std::span<const std::byte> file) {
+  const Image image = decode_bytes(file, preprocessor.decode_options(), kFileName);
+  PreprocessConfig rules;
+  rules.source = "thumbnail";
+  rules.filter = ResizeFilter::bicubic;
+  const bool is_large = std::max(image.height(), image.width()) > kThumbnailEdge;
+  rules.resize = is_large ? ResizeRule::contain : ResizeRule::none;
+  rules.resize_height = rules.resize_width = kThumbnailEdge;
+  rules.crop = false;
+  const Image small = Preprocessor(rules).crop_stage(image);
+  FilePixels out{.pixels = Tensor<float>(Shape{3, small.height(), small.width()}),
+                 .image_size = image.size()};
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t y = 0; y < small.height(); ++y) {
+      float* const to = out.pixels.view()[c].row(y);
+      for (std::size_t x = 0; x < small.width(); ++x) to[x] = small.row(y)[3 * x + c];
+    }
+  }
+  return out;
+}
 
 bool needs_fresh_memory(std::span<const std::byte> file) {
   // Decoders of still images that write every byte of their rows, or whose rows vit fills itself.

@@ -30,6 +30,9 @@ bool needs_fresh_memory(std::span<const std::byte> file);
 [[noreturn]] void supervise(std::span<const DecodePlace> places, int control, const Confinement* confinement,
                             std::span<const std::optional<Preprocessor>> preprocessors);
 
+/// Of ImageRules::thumbnail, decoded as the model's own rules say.
+FilePixels decode_thumbnail(const Preprocessor& preprocessor, std::span<const std::byte> file);
+
 /// The pixels of a file by immich's rules for a model whose own are `config`; `rules` is one of immich's.
 FilePixels run_by_immich_rules(const PreprocessConfig& config, ImageRules rules,
                                std::span<const std::byte> file, PreprocessMemory& memory);

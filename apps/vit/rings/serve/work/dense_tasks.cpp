@@ -1,7 +1,9 @@
 #include "apps/vit/rings/serve/work/dense_tasks.h"
 
 #include <array>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "apps/vit/classes/labels.h"
 #include "apps/vit/ground/usage_error.h"
@@ -19,8 +21,17 @@ using internal::JsonWriter;
 
 constexpr Where kTaskWhere{"answer", ErrorKind::unsupported};
 
+/// As float32, which holds all ids of classes and segments.
 void write_array(JsonWriter& json, const NamedArray& array) {
-  write_npy(json, array.name, array.dtype == internal::Dtype::i32 ? "<i4" : "<f4", array.shape, array.bytes);
+  if (array.dtype != internal::Dtype::i32)
+    return write_npy(json, array.name, "<f4", array.shape, array.bytes);
+  std::vector<float> ids(array.bytes.size() / sizeof(std::int32_t));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    std::int32_t id = 0;
+    std::memcpy(&id, array.bytes.data() + i * sizeof id, sizeof id);
+    ids[i] = static_cast<float>(id);
+  }
+  write_npy(json, array.name, "<f4", array.shape, std::as_bytes(std::span(ids)));
 }
 
 /// The outputs as those of the image that was decoded elsewhere.

@@ -95,8 +95,9 @@ void Engine::decode_file(std::size_t worker, Ref& ref) {
                                      .box = item.box.value_or(Box{})},
                                     work.deadline);
     item.is_outside = found.pixels.empty();
-    ref.pixels = std::move(found.pixels);
     item.image_size = found.image_size;
+    ref.pixels = work.image_rules == ImageRules::thumbnail ? work.task->pixels_of(std::move(found.pixels))
+                                                           : std::move(found.pixels);
     add_cost(&Cost::decode, work.model, seconds_between(start, Clock::now()), 1);
   } catch (const Error& error) {
     set_failure(ref, std::string(error.message()), error.kind());
@@ -162,6 +163,7 @@ void Engine::compute_batch(std::vector<Ref> batch) {
 void Engine::compute_classes(LoadedModel& model, Work& work) {
   const Clock::time_point start = Clock::now();
   const std::size_t before = work.class_progress.num_texts;
+  model.limit_texts({.stop = ending_.get_token(), .deadline = work.deadline});
   work.encoded =
       model.encode_classes(*work.classes, work.class_progress, kTextsAtOnce, work.wanted == Wanted::classes);
   const std::size_t num_texts = work.class_progress.num_texts - before;
@@ -294,6 +296,7 @@ void Engine::take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outp
 }
 
 void Engine::compute_texts(LoadedModel& model, std::span<Ref> batch) {
+  model.limit_texts(limits_of(batch));
   std::vector<TokenRow> rows;
   std::vector<Ref*> taken;
   for (Ref& ref : batch) {

@@ -32,9 +32,11 @@ class ImageIndex {
   static bool is_index(const std::filesystem::path& folder);
   /// Best first. `vector` need not be normalized.
   std::vector<Match> nearest(std::span<const float> vector, std::size_t top) const;
-  /// The same for each of several vectors, or for their mean.
-  std::vector<std::vector<Match>> nearest(std::vector<std::vector<float>> vectors, bool each,
-                                          std::size_t top) const;
+  /// The same for each of several vectors, or for their mean. `parameters`: those of vit search --parameters,
+  /// "" = none; a search with some has the index in memory once more. Throws UsageError for those that the
+  /// index does not have.
+  std::vector<std::vector<Match>> nearest(std::vector<std::vector<float>> vectors, bool each, std::size_t top,
+                                          const std::string& parameters = "") const;
 
  private:
   struct Parts;

@@ -28,7 +28,8 @@ bool ImageIndex::is_index(const std::filesystem::path& /*folder*/) {
   return false;
 }
 std::vector<std::vector<ImageIndex::Match>> ImageIndex::nearest(std::vector<std::vector<float>> /*vectors*/,
-                                                                bool /*each*/, std::size_t /*top*/) const {
+                                                                bool /*each*/, std::size_t /*top*/,
+                                                                const std::string& /*parameters*/) const {
   fail_without_index();
 }
 std::vector<ImageIndex::Match> ImageIndex::nearest(std::span<const float> /*vector*/,

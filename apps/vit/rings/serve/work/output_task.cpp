@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/inputs/npy.h"
-#include "apps/vit/rings/serve/http/base64.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

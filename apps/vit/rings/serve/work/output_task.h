@@ -18,11 +18,13 @@ namespace vit::app {
 
 struct WorkItem;
 
-/// Of one request. Only prepare() changes it.
+/// Of one request. Only prepare() and, of a request with one image, pixels_of() change it.
 class OutputTask {
  public:
   virtual ~OutputTask() = default;
 
+  /// Of work with ImageRules::thumbnail, before prepare(): the preprocessed pixels (3, H, W) of a thumbnail.
+  virtual Tensor<float> pixels_of(Tensor<float> thumbnail) { return thumbnail; }
   /// What the model computes for it. Called once, before the first image, by a thread that computes. `texts`:
   /// the classes of Work::classes, null without. Throws Error if the model cannot do it.
   virtual Request prepare(const std::shared_ptr<const Model>& model, const ClassVectors* texts) = 0;

@@ -86,6 +86,10 @@ class LoadedModel {
   Session& session_of(std::size_t worker);
   /// Null for a model that takes no prompts.
   LoadedPrompts* prompts() const noexcept { return towers_.prompts.get(); }
+  /// What ends encode() and encode_classes() early, between two blocks.
+  void limit_texts(RunLimits limits) {
+    if (encoder_) encoder_->set_limits(std::move(limits));
+  }
   /// Vectors of texts (n, E), of rows that tokens() made.
   Tensor<float> encode(std::span<const TokenRow> rows) { return encoder_->encode_ids(rows); }
   TokenRow tokens(const std::string& text, TextRules rules);

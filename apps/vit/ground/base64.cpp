@@ -1,10 +1,10 @@
-#include "apps/vit/rings/serve/http/base64.h"
+#include "apps/vit/ground/base64.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
-#include "apps/vit/rings/serve/http/header_text.h"
+#include "apps/vit/ground/header_text.h"
 
 namespace vit::app {
 namespace {
