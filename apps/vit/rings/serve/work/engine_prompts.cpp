@@ -5,7 +5,6 @@
 #include "apps/vit/rings/serve/work/engine.h"
 #include "apps/vit/rings/serve/work/loaded_prompts.h"
 #include "vit/base/check.h"
-#include "vit/dense.h"
 
 namespace vit::app {
 namespace {
@@ -71,7 +70,7 @@ std::shared_ptr<const KeptImage> Engine::encode_image(LoadedModel& model, Ref& r
   session.run_pixels(std::span(&pixels, 1), prompts.request(), outputs_);
   ref.pixels = {};
   std::shared_ptr<const KeptImage> image =
-      prompts.encode(outputs_[0].of(frame_of(*options_.preprocessors[index], item.image_size)));
+      prompts.encode(outputs_[0], *options_.preprocessors[index], item.image_size);
   outputs_ = {};
   kept_.add(kept_key(ref), image);
   metrics_.add_images(1);

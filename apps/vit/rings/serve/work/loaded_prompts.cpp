@@ -50,7 +50,9 @@ class PromptsOfModel : public LoadedPrompts {
     return segmenter_.model().num_parameters() - image()->report().num_parameters;
   }
 
-  std::shared_ptr<const KeptImage> encode(const ImageOutputs& outputs) override {
+  std::shared_ptr<const KeptImage> encode(const ImageOutputs& computed, const Preprocessor& preprocessor,
+                                          ImageSize image) override {
+    const ImageOutputs outputs = computed.of(frame_of(preprocessor, image));
     const Request asked = request();
     for (const OutputKey& key : asked.indexed())
       VIT_CHECK(are_finite(outputs[key].flat()), kPromptAnswer.with(ErrorKind::format),
@@ -60,8 +62,8 @@ class PromptsOfModel : public LoadedPrompts {
                                                : takes(PromptUse::phrases) ? PromptUse::phrases
                                                                            : PromptUse::objects);
     const std::size_t bytes = features->bytes();
-    return std::make_shared<const KeptImage>(KeptImage{
-        .features = std::move(features), .size = outputs.frame().image, .num_bytes = bytes, .by = this});
+    return std::make_shared<const KeptImage>(
+        KeptImage{.features = std::move(features), .size = image, .num_bytes = bytes, .by = this});
   }
 
   void answer(JsonWriter& json, const PromptQuestion& question, const KeptImage& image, std::size_t index,

@@ -59,8 +59,10 @@ class LoadedPrompts {
   virtual bool takes(PromptUse use) const = 0;
   /// Parameters besides those of the image tower.
   virtual std::size_t num_parameters() const = 0;
-  /// The features of an image for all that the model takes. Throws Error for outputs that are not finite.
-  virtual std::shared_ptr<const KeptImage> encode(const ImageOutputs& outputs) = 0;
+  /// The features of an image of that size for all that the model takes. Throws Error for outputs that are
+  /// not finite.
+  virtual std::shared_ptr<const KeptImage> encode(const ImageOutputs& outputs,
+                                                  const Preprocessor& preprocessor, ImageSize image) = 0;
   /// The answer as a JSON object, of the input at `index`. `before_each` is called before each prompt and may
   /// throw. Throws Error as PromptSegmenter does, and for more masks than the server makes.
   virtual void answer(internal::JsonWriter& json, const PromptQuestion& question, const KeptImage& image,
