@@ -1,5 +1,6 @@
 """The classes of transformers with a plain image encoder, how each is called, and which of its outputs the program has."""
 
+import operator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -216,9 +217,7 @@ class Encoder(Plain):
     member: str = "encoder"
 
     def call(self, model, pixels):
-        if self.member == "vision":  # of Idefics, whose tower lies in the model
-            return model.model.vision_model(pixel_values=pixels)
-        return getattr(model, self.member)(pixel_values=pixels)
+        return operator.attrgetter(self.member)(model)(pixel_values=pixels)
 
 
 @dataclass
@@ -311,6 +310,10 @@ def unmasked(model, pixels, patch):
     return {"tokens": model(pixel_values=pixels, noise=noise).last_hidden_state}
 
 
+def bridgetower(model, pixels, patch):
+    return {"tokens": model.vision_model(pixels, None)[-1]}
+
+
 def step(model, pixels, patch):
     return {"merged": model(pixel_values=pixels).last_hidden_state}
 
@@ -392,6 +395,10 @@ CLASSES = [
     Clip("videomae", "VideoMAEModel", changes={"use_mean_pooling": False}), Clip("vivit", "VivitModel", frames=32, patch=16),
     Clip("vivit", "VivitForVideoClassification", frames=32, patch=16, classes=True),
     Merged("ultravbert", "UltraVBertModel", arguments=("images",)),
+    Tower("bridgetower", "BridgeTowerModel", how=bridgetower, changes={"hidden_size": 128, "num_attention_heads": 2}),
+    Encoder("deepseek_vl_hybrid", "DeepseekVLHybridForConditionalGeneration", member="model.vision_model"),
+    Encoder("granite4_vision", "Granite4VisionForConditionalGeneration", member="model.vision_tower",
+            changes={"deepstack_layer_map": [[-1, 0]], "downsample_rate": "1/2", "spatial_target_layers": [0, 0, 0, 0]}),
     Packed("qwen2_vl", "Qwen2VisionTransformerPretrainedModel"),
     Packed("qwen2_5_vl", "Qwen2_5_VisionTransformerPretrainedModel", changes=QWEN25, tokens=False),
     Packed("qwen2_5_omni", "Qwen2_5OmniVisionEncoder", changes=QWEN25, tokens=False), Packed("exaone4_5", "Exaone4_5_VisionModel", changes=QWEN25, tokens=False),
@@ -414,10 +421,10 @@ CLASSES = [
     KimiModel("kimi_k25", "Kimi_K25ForConditionalGeneration", changes={"projection_hidden_size": 32}), Merged("mistral3", "Mistral3ForConditionalGeneration", arguments=("sizes",)),
     Merged("lighton_ocr", "LightOnOcrForConditionalGeneration", arguments=("sizes",)),
     *[Plain(kind, name) for kind, names in {
-        "audio_spectrogram_transformer": "ASTModel", "beit": "BeitModel", "bridgetower": "BridgeTowerModel", "data2vec": "Data2VecVisionModel",
-        "deepseek_ocr2": "DeepseekOcr2VisionModel", "deepseek_vl_hybrid": "DeepseekVLHybridForConditionalGeneration",
+        "audio_spectrogram_transformer": "ASTModel", "beit": "BeitModel", "data2vec": "Data2VecVisionModel",
+        "deepseek_ocr2": "DeepseekOcr2VisionModel",
         "depth_pro": "DepthProForDepthEstimation", "dots3_note": "Dots3NoteVisionModel", "dpt": "DPTModel", "yolos": "YolosModel",
-        "granite4_vision": "Granite4VisionForConditionalGeneration",
+       
         "groupvit": "GroupViTVisionModel",
         "layoutlmv3": "LayoutLMv3Model", "lfm3_vl": "Lfm3VlVisionModel", "lw_detr": "LwDetrViTBackbone",
         "minicpm_ocr": "MiniCPMOcrVisionModel", "minicpmv4_6": "MiniCPMV4_6VisionModel", "minicpmv4_7": "MiniCPMV4_7VisionModel",
@@ -438,7 +445,7 @@ CLASSES = [
     Tower("pix2struct", "Pix2StructVisionModel", how=flattened, patch=16, grid=(3, 5)),
     Tower("kosmos2_5", "Kosmos2_5VisionModel", how=flattened, patch=16, grid=(3, 5)),
     Plain("granite_docling", "GraniteDoclingVisionModel", changes={"deepstack_visual_indexes": [0, 1, 2]}),
-    Encoder("idefics", "IdeficsForVisionText2Text", member="vision"), Maps("vitpose_backbone", "VitPoseBackbone", image=32, changes={"stage_names": ["stem", "stage1", "stage2", "stage3"], "out_indices": [3]}),
+    Encoder("idefics", "IdeficsForVisionText2Text", member="model.vision_model"), Maps("vitpose_backbone", "VitPoseBackbone", image=32, changes={"stage_names": ["stem", "stage1", "stage2", "stage3"], "out_indices": [3]}),
     Merged("vipllava", "VipLlavaForConditionalGeneration", changes={"vision_feature_layer": [-2, 1, 3]}),
     Encoder("vision_encoder_decoder", "VisionEncoderDecoderModel"),
     Encoder("vision_text_dual_encoder", "VisionTextDualEncoderModel", member="vision_model"),

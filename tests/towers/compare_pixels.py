@@ -72,6 +72,7 @@ RULES = {
 
 # The same of clips: frames, and which of them a processor takes.
 CLIPS = {
+    "videomae_clip": ("VideoMAEVideoProcessor", {"model_type": "videomae"}, {}),
     "vjepa2_clip": ("VJEPA2VideoProcessor", {"model_type": "vjepa2"}, {"crop_size": 256}),
     "qwen2_5_vl_clip": ("Qwen2VLVideoProcessor", {"model_type": "qwen2_5_vl"}, {}),
     "qwen3_vl_clip": ("Qwen3VLVideoProcessor", {"model_type": "qwen3_vl"}, {}),
@@ -134,7 +135,7 @@ def write_pictures(folder, photographs, count):
 
 def clip_planes(found, processor):
     """pixel_values_videos as (frames * channels, H, W)."""
-    pixels = found["pixel_values_videos"].float().numpy()
+    pixels = (found["pixel_values_videos"] if "pixel_values_videos" in found else found["pixel_values"]).float().numpy()
     if "video_grid_thw" not in found:
         return pixels.reshape(-1, *pixels.shape[-2:])
     steps, rows, columns = np.asarray(found["video_grid_thw"])[0]

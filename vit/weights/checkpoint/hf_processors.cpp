@@ -45,6 +45,8 @@ constexpr ProcessorClass kClasses[] = {
     {kVitPose, ResizeFilter::bilinear, 256, true, true, 0, kImageNetMean, kImageNetStd},
     {"Sam3", ResizeFilter::bilinear, 1008, true, true, 0, kHalf, kHalf},
     {"Sapiens2", ResizeFilter::bilinear, 1024, true, true, 0, kImageNetMean, kImageNetStd, true, 768},
+    {"VideoMAE", ResizeFilter::bilinear, 224, false, false, 224, kHalf, kHalf},
+    {"VideoMAEVideo", ResizeFilter::bilinear, 224, false, false, 224, kHalf, kHalf},
     {"VJEPA2Video", ResizeFilter::bilinear, 292, false, false, 256, kImageNetMean, kImageNetStd},
     {kLlama4, ResizeFilter::bilinear, 336, true, true, 0, kHalf, kHalf},
     // sizes by hf_token_sizes.cpp
@@ -155,6 +157,7 @@ constexpr ModelType kModelTypes[] = {
     {"ernie4_5_vl_moe_vision", "Ernie4_5_VLMoe"},
     {"ernie4_5_moe_vl", "Ernie4_5_VLMoe"},
     {"sapiens2", "Sapiens2"},
+    {"videomae", "VideoMAE"},
     {"sam3", "Sam3"},
     {"sam3_video", "Sam3"},
     {"sam3_vision_model", "Sam3"},
@@ -163,25 +166,16 @@ constexpr ModelType kModelTypes[] = {
 
 /// Processors of clips, by model_type.
 constexpr ModelType kVideoTypes[] = {
-    {"vjepa2", "VJEPA2Video"},
-    {"qwen2_vl", "Qwen2VLVideo"},
-    {"qwen2_vl_vision", "Qwen2VLVideo"},
-    {"qwen2_5_vl", "Qwen2VLVideo"},
-    {"qwen2_5_vl_vision", "Qwen2VLVideo"},
-    {"qwen2_5_omni", "Qwen2VLVideo"},
-    {"exaone4_5", "Qwen2VLVideo"},
-    {"qwen3_vl", "Qwen3VLVideo"},
-    {"qwen3_vl_vision", "Qwen3VLVideo"},
-    {"qwen3_vl_moe", "Qwen3VLVideo"},
-    {"qwen3_5", "Qwen3VLVideo"},
-    {"qwen3_5_moe", "Qwen3VLVideo"},
-    {"qwen4_exp", "Qwen3VLVideo"},
-    {"qwen3_omni_moe", "Qwen2VLVideo"},
-    {"glm4v", "Glm4vVideo"},
-    {"glm4v_vision", "Glm4vVideo"},
-    {"glm4v_moe", "Glm4vVideo"},
-    {"glm46v", "Glm46VVideo"},
-    {"glm_ocr", "Glm46VVideo"},
+    {"vjepa2", "VJEPA2Video"},          {"videomae", "VideoMAEVideo"},
+    {"qwen2_vl", "Qwen2VLVideo"},       {"qwen2_vl_vision", "Qwen2VLVideo"},
+    {"qwen2_5_vl", "Qwen2VLVideo"},     {"qwen2_5_vl_vision", "Qwen2VLVideo"},
+    {"qwen2_5_omni", "Qwen2VLVideo"},   {"exaone4_5", "Qwen2VLVideo"},
+    {"qwen3_vl", "Qwen3VLVideo"},       {"qwen3_vl_vision", "Qwen3VLVideo"},
+    {"qwen3_vl_moe", "Qwen3VLVideo"},   {"qwen3_5", "Qwen3VLVideo"},
+    {"qwen3_5_moe", "Qwen3VLVideo"},    {"qwen4_exp", "Qwen3VLVideo"},
+    {"qwen3_omni_moe", "Qwen2VLVideo"}, {"glm4v", "Glm4vVideo"},
+    {"glm4v_vision", "Glm4vVideo"},     {"glm4v_moe", "Glm4vVideo"},
+    {"glm46v", "Glm46VVideo"},          {"glm_ocr", "Glm46VVideo"},
 };
 
 /// The class name without the suffix for its generation or backend; "Qwen2VLVideo" of processors of clips.
@@ -212,7 +206,7 @@ const ProcessorClass& find_processor(const Json& file, const std::string& model_
     }
     VIT_CHECK(!wanted.empty() || !of_clips, kWhere.with(ErrorKind::unsupported), source,
               ": no rules for the frames of clips are known for model_type ", in_quotes(model_type),
-              "; Qwen-VL, GLM-4V and V-JEPA 2 have some");
+              "; Qwen-VL, GLM-4V, V-JEPA 2 and VideoMAE have some");
     VIT_CHECK(!wanted.empty(), kWhere, source, ": image_processor_type is missing, and model_type ",
               in_quotes(model_type), " does not determine the image processor");
   }
@@ -223,7 +217,8 @@ const ProcessorClass& find_processor(const Json& file, const std::string& model_
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
        "ChineseCLIP, Llava, LlavaNext, LlavaOnevision, Blip, Flava, Gemma3, GotOcr2, Cohere2Vision, "
        "Idefics3, SmolVLM, DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, "
-       "Sam3, Sapiens2, Llama4, VJEPA2Video, Qwen2VL, Qwen2VLVideo, Qwen3VLVideo, Glm4vVideo, Glm4v, "
+       "Sam3, Sapiens2, Llama4, VideoMAE, VJEPA2Video, Qwen2VL, Qwen2VLVideo, Qwen3VLVideo, Glm4vVideo, "
+       "Glm4v, "
        "PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, Kimi_K25, KimiVL and Gemma4 are");
 }
 

@@ -31,6 +31,7 @@ std::span<const Family* const> families() {
                                            &kHfInklingFamily,
                                            &kHfMuseFamily,
                                            &kHfMiniMaxFamily,
+                                           &kHfBridgeTowerFamily,
                                            &kHfVideoFamily,
                                            &kTimmSamFamily,
                                            &kTimmGemma4Family,

@@ -113,6 +113,7 @@ extern const Family kHfStepFamily;         // families/hf_step.cpp
 extern const Family kHfInklingFamily;      // families/hf_inkling.cpp
 extern const Family kHfMuseFamily;         // families/hf_muse.cpp
 extern const Family kHfMiniMaxFamily;      // families/hf_minimax.cpp
+extern const Family kHfBridgeTowerFamily;  // families/hf_bridgetower.cpp
 extern const Family kHfVideoFamily;        // families/hf_video.cpp
 extern const Family kTimmGemma4Family;     // families/timm_gemma4.cpp
 extern const Family kTimmSamFamily;        // families/timm_sam.cpp

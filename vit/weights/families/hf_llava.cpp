@@ -117,7 +117,8 @@ constexpr Host kHosts[] = {
     {"idefics", "idefics_vision"},
     {"idefics2", "idefics2_vision"},
     {"granite_docling", "granite_docling_vision"},
-    {"granite4_vision", kSiglip},
+    {"granite4_vision", kClip},
+    {"deepseek_vl_hybrid", kSiglip},  // the tower of low resolution
 };
 // clang-format on
 
@@ -198,7 +199,7 @@ ParsedModel read(const SourceFiles& files) {
   ModelConfig c = read_clip_tower(files, tower_config(*files.config), type);
   c.head.pooling = Pooling::none;
   c.head.pooled_norm = false;
-  c.image.stack = StackRule::apart;  // tiles
+  if (!host.rows.empty()) c.image.stack = StackRule::apart;  // tiles
   ParsedModel out{.config = std::move(c),
                   .layout = clip_layout(type.kind),
                   .ignored = {kClipIgnored, kClipUnpooled, kWholeModelIgnored}};

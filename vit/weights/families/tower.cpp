@@ -91,7 +91,9 @@ constexpr std::string_view kWholeModels[] = {"qwen2_vl",
                                              "muse_spark",
                                              "minimax_m3_vl",
                                              "ultravbert",
-                                             "granite4_vision"};
+                                             "granite4_vision",
+                                             "deepseek_vl_hybrid",
+                                             "bridgetower"};
 
 /// What precedes the names of tower and projector in the files of whole models, the longest first.
 constexpr std::string_view kOuter[] = {"thinker.",   "vlm.model.", "vlm.",   "model.model.",
