@@ -155,7 +155,7 @@ TEST_CASE("config: the fields of a merger name the steps that they are made of")
                 .strided_bias = true,
                 .projection_dim = 4,
                 .out_norm = true,
-                .out_norm_weights = false});
+                .out_norm_plain = true});
   check_fields({.size = 1,
                 .hidden_dim = 8,
                 .out_dim = 6,
@@ -164,7 +164,7 @@ TEST_CASE("config: the fields of a merger name the steps that they are made of")
                 .second_mlp = true,
                 .second_hidden_dim = 5,
                 .second_out_dim = 7,
-                .second_norm = false});
+                .second_norm_missing = true});
   check_fields({.size = 2,
                 .pads = true,
                 .reduced_dim = 6,

@@ -216,14 +216,14 @@ void visit_merger(Fields& m, const Visit& visit) {
   visit("second_mlp", m.second_mlp, Shown::unless_default);
   visit("second_hidden_dim", m.second_hidden_dim, Shown::unless_default);
   visit("second_out_dim", m.second_out_dim, Shown::unless_default);
-  visit("second_norm", m.second_norm, Shown::unless_default);
+  visit("second_norm_missing", m.second_norm_missing, Shown::unless_default);
   visit("mlp_norm_eps", m.mlp_norm_eps, Shown::unless_default);
   visit("projection_dim", m.projection_dim, Shown::unless_default);
   visit("projection_bias", m.projection_bias, Shown::unless_default);
   visit("projection_norm", m.projection_norm, Shown::unless_default);
   visit("projection_norm_eps", m.projection_norm_eps, Shown::unless_default);
   visit("out_norm", m.out_norm, Shown::unless_default);
-  visit("out_norm_weights", m.out_norm_weights, Shown::unless_default);
+  visit("out_norm_plain", m.out_norm_plain, Shown::unless_default);
   visit("out_norm_eps", m.out_norm_eps, Shown::unless_default);
   visit("tokens", m.tokens, Shown::unless_default);
   visit("deepstack", m.deepstack, Shown::unless_default);

@@ -19,9 +19,9 @@ struct FieldsOfStep {
       case MergerPlace::mlp_norm: f.mlp_norm = true, f.mlp_norm_eps = norm.eps; return;
       case MergerPlace::projection_norm: f.projection_norm = true, f.projection_norm_eps = norm.eps; return;
       case MergerPlace::out_norm:
-        f.out_norm = true, f.out_norm_eps = norm.eps, f.out_norm_weights = step.has_weights;
+        f.out_norm = true, f.out_norm_eps = norm.eps, f.out_norm_plain = !step.has_weights;
         return;
-      case MergerPlace::second_norm: f.second_norm = true; return;
+      case MergerPlace::second_norm: f.second_norm_missing = false; return;
       default: return;
     }
   }
@@ -48,7 +48,7 @@ struct FieldsOfStep {
   void operator()(const MergerMlp& mlp) const {
     if (place == MergerPlace::second_mlp) {
       f.second_mlp = true;
-      f.second_norm = false;  // until its step is read
+      f.second_norm_missing = true;  // until its step is read
       f.second_hidden_dim = mlp.hidden_dim == f.out_dim ? 0 : mlp.hidden_dim;
       f.second_out_dim = mlp.out_dim == f.out_dim ? 0 : mlp.out_dim;
       return;
@@ -81,7 +81,7 @@ void add_mlps(const MergerFields& f, MergerConfig& out) {
                     .out_dim = f.second_out_dim != 0 ? f.second_out_dim : f.out_dim,
                     .bias = f.mlp_bias,
                     .activation = f.activation});
-  if (f.second_norm) out.add(MergerPlace::second_norm, MergerNorm{.norm = norm});
+  if (!f.second_norm_missing) out.add(MergerPlace::second_norm, MergerNorm{.norm = norm});
 }
 
 void add_convolutions(const MergerFields& f, MergerConfig& out) {
@@ -153,7 +153,7 @@ std::optional<MergerConfig> merger_of(const MergerFields& f) {
     out.add(MergerPlace::projection, MergerLinear{.dim = f.projection_dim, .bias = f.projection_bias});
   if (f.out_norm)
     out.add(MergerPlace::out_norm, MergerNorm{.norm = {.kind = NormKind::rms, .eps = f.out_norm_eps},
-                                              .has_weights = f.out_norm_weights});
+                                              .has_weights = !f.out_norm_plain});
   if (f.tokens != TokenStage::encoder) out.tokens_after = f.tokens == TokenStage::reduced ? reduced : merged;
   out.deepstack = f.deepstack;
   out.blocks = f.blocks;

@@ -46,14 +46,14 @@ struct MergerFields {
   bool second_mlp = false;            // an MLP without gate
   std::size_t second_hidden_dim = 0;  // 0 = out_dim
   std::size_t second_out_dim = 0;     // 0 = out_dim
-  bool second_norm = true;            // a norm after it
+  bool second_norm_missing = false;   // no norm after it
   float mlp_norm_eps = 1e-6f;
   std::size_t projection_dim = 0;
   bool projection_bias = false;
   bool projection_norm = false;  // RMSNorm without weight
   float projection_norm_eps = 1e-6f;
-  bool out_norm = false;  // RMSNorm
-  bool out_norm_weights = true;
+  bool out_norm = false;        // RMSNorm
+  bool out_norm_plain = false;  // without weights
   float out_norm_eps = 1e-5f;
   TokenStage tokens = TokenStage::encoder;
   std::vector<std::size_t> deepstack{};
