@@ -250,7 +250,10 @@ void walk_classes(CWalk& walk, const vit_model* model, const vit_input& image, v
   WALK(vit_classifier_top, "", classifier, results, 0, 3, best, &count);
   vit_classifier_free(classifier);
   const std::string fitted = (folder / "head.safetensors").string();
-  ClassifierHead head{.method = FitMethod::centroid, .labels = {"a", "b"}, .features = "pooled"};
+  ClassifierHead head;
+  head.method = FitMethod::centroid;
+  head.labels = {"a", "b"};
+  head.features = "pooled";
   vit_model_info info = defaults<vit_model_info>();
   REQUIRE(vit_model_describe(model, &info) == VIT_OK);
   head.mean = Tensor<float>(Shape{info.embed_dim});
