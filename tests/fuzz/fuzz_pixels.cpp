@@ -5,6 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "apps/vit/ground/base64.h"
 #include "apps/vit/inputs/pixel_labels.h"
 #include "tests/apps/pixel_files.h"
 #include "tests/support/files.h"
@@ -76,7 +77,8 @@ std::vector<std::string> pixel_labels_seeds() {
              <ellipse label="b" cx="3" cy="2" rx="2" ry="1"/><tag label="d"/>
              <mask label="&lt;&#233;" rle="1, 2, 1" left="4" top="2" width="2" height="2"><attribute name="e">f</attribute>
              </mask></image></annotations>)",
-      R"({"shapes": [{"label": "a", "shape_type": "mask", "points": [[1, 1], [2, 2]], "mask": "iVBORw0KGgo="}]})",
+      R"({"shapes": [{"label": "a", "shape_type": "mask", "points": [[1, 1], [4, 2]], "mask": ")" +
+          app::encode_base64(seed(folder / "gray.png")) + "\"}]}",
       R"({"imageHeight": 4, "imageWidth": 6, "shapes": [
              {"label": "a", "points": [[0, 0], [3, 0], [3, 2]], "shape_type": "polygon"},
              {"label": "b", "points": [[2, 1], [5, 4]], "shape_type": "circle"},
