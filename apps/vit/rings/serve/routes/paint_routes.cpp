@@ -174,7 +174,9 @@ constexpr Route kRoutes[]{
 
 bool takes_painting(const ServedModel& model) {
   const ModelFacts& facts = model.facts();
-  return facts.no_images.empty() && facts.config.image.num_channels == 3 && model.bank() == nullptr;
+  const bool takes_prompts = facts.takes_phrases || facts.takes_objects;  // as vit segment --classifier
+  return facts.no_images.empty() && facts.config.image.num_channels == 3 && model.bank() == nullptr &&
+         !takes_prompts;
 }
 
 std::span<const Route> paint_routes() {
