@@ -7,10 +7,13 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "vit/base/arena.h"
+#include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/base/dtype.h"
 #include "vit/base/parallel.h"
@@ -18,6 +21,32 @@
 
 namespace vit {
 using namespace internal;
+
+TEST_CASE("base: parts of a message are printed as a stream prints them") {
+  const auto printed = [](const auto& part) {
+    std::ostringstream out;
+    out << part;
+    return out.str();
+  };
+  for (const double number : {0.0, -0.0, 1.0, 0.1, 1.0 / 3, 123456.0, 1234567.0, 1e-5, -2.5e300, std::nan(""),
+                              std::numeric_limits<double>::infinity()}) {
+    CHECK(text(number) == printed(number));
+    CHECK(text(static_cast<float>(number)) == printed(static_cast<float>(number)));
+  }
+  CHECK(text(std::numeric_limits<std::int64_t>::min()) == printed(std::numeric_limits<std::int64_t>::min()));
+  CHECK(text(std::numeric_limits<std::size_t>::max()) == printed(std::numeric_limits<std::size_t>::max()));
+  CHECK(text(true, short{-3}, 4u, 'x') == "1-34x");
+  CHECK(text() == "");
+  CHECK(text("a", std::string("b\0c", 3), std::string_view("de").substr(1)) == std::string("ab\0ce", 5));
+  CHECK_THROWS_WITH_AS(fail(Where{"here", ErrorKind::io}, "file ", 3, ": ", 0.5), "[here] file 3: 0.5",
+                       Error);
+  try {
+    VIT_CHECK(false, (Where{"there", ErrorKind::format}), "found ", std::string("x"));
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::format);
+    CHECK(error.message() == "found x");
+  }
+}
 
 TEST_CASE("base: float32 rounds to the nearest f16, half to even") {
   for (std::uint32_t bits = 0; bits < 0x7C00; ++bits) {

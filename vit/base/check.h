@@ -1,7 +1,8 @@
 // How the library throws Error: checks, and messages concatenated from parts.
 #pragma once
 
-#include <sstream>
+#include <concepts>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -31,23 +32,50 @@ class Where {
   ErrorKind kind_;
 };
 
-/// Throws std::bad_alloc if memory is short: a plain stream silently drops text it cannot store.
-struct TextStream : std::ostringstream {
-  TextStream() { exceptions(std::ios::badbit); }
+/// A part of a message: text, or a number in the form in which a stream prints it. It refers to its text,
+/// which must live as long. One type for all parts keeps a message from being a template of its own.
+class MessagePart {
+ public:
+  MessagePart(const char* text) : text_(text), kind_(Kind::text) {}
+  MessagePart(std::string_view text) : text_(text), kind_(Kind::text) {}
+  MessagePart(const std::string& text) : text_(text), kind_(Kind::text) {}
+  MessagePart(char letter) : letter_(letter), kind_(Kind::letter) {}
+  MessagePart(double number) : real_(number), kind_(Kind::real) {}
+  template <std::signed_integral Number>
+  MessagePart(Number number) : integer_(number), kind_(Kind::integer) {}
+  template <std::unsigned_integral Number>
+  MessagePart(Number number) : count_(number), kind_(Kind::count) {}
+
+  void append_to(std::string& out) const;
+
+ private:
+  enum class Kind : unsigned char { text, letter, integer, count, real };
+  union {
+    std::string_view text_;
+    char letter_;
+    long long integer_;
+    unsigned long long count_;
+    double real_;
+  };
+  Kind kind_;
 };
 
-/// Concatenates streamable parts into one string: text("rows ", 3, " of ", 7).
+/// The parts one after the other.
+VIT_API std::string concatenate(std::initializer_list<MessagePart> parts);
+
+/// Throws Error with their text.
+[[noreturn]] VIT_API void fail_with(const Where& where, std::initializer_list<MessagePart> parts);
+
+/// Concatenates text and numbers into one string: text("rows ", 3, " of ", 7).
 template <typename... Parts>
 std::string text(const Parts&... parts) {
-  TextStream out;
-  (out << ... << parts);
-  return out.str();
+  return concatenate({parts...});
 }
 
 /// Throws Error with text(parts...).
 template <typename... Parts>
 [[noreturn]] void fail(const Where& where, const Parts&... parts) {
-  throw Error(where.operation(), text(parts...), where.kind());
+  fail_with(where, {parts...});
 }
 
 }  // namespace vit::internal
@@ -60,7 +88,7 @@ using internal::Where;
 
 /// Contract check that stays on in every build: VIT_CHECK(rows > 0, "patchify", "rows must be positive, got
 /// ", rows).
-#define VIT_CHECK(condition, where, ...)                         \
-  do {                                                           \
-    if (!(condition)) ::vit::internal::fail(where, __VA_ARGS__); \
+#define VIT_CHECK(condition, where, ...)                                \
+  do {                                                                  \
+    if (!(condition)) ::vit::internal::fail_with(where, {__VA_ARGS__}); \
   } while (false)

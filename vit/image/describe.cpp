@@ -113,60 +113,60 @@ std::string resize_words(const PreprocessConfig& config) {
 
 std::string Preprocessor::describe() const {
   const PreprocessConfig& config = config_;
-  internal::TextStream out;
-  out << (config.apply_orientation ? "rotate upright by EXIF; " : "ignore EXIF orientation; ")
-      << (config.alpha_on_white ? "transparency on white" : "drop transparency") << '\n';
+  std::string out;
+  out += text(config.apply_orientation ? "rotate upright by EXIF; " : "ignore EXIF orientation; ",
+              config.alpha_on_white ? "transparency on white" : "drop transparency", "\n");
   if (config.pad_to_square) {
-    out << "pad " << (config.square_at_corner ? "at the bottom and right " : "") << "to a square with ("
-        << int{config.square_pad_color[0]} << ", " << int{config.square_pad_color[1]} << ", "
-        << int{config.square_pad_color[2]} << ")\n";
+    out += text("pad ", config.square_at_corner ? "at the bottom and right " : "", "to a square with (",
+                int{config.square_pad_color[0]}, ", ", int{config.square_pad_color[1]}, ", ",
+                int{config.square_pad_color[2]}, ")\n");
   }
   if (config.opencv_longest_edge > 0) {
-    out << "resize the longest edge to " << config.opencv_longest_edge << ", then edges to multiples of "
-        << config.size_multiple << ", as OpenCV by area or cubic\n";
+    out += text("resize the longest edge to ", config.opencv_longest_edge, ", then edges to multiples of ",
+                config.size_multiple, ", as OpenCV by area or cubic\n");
   }
-  out << resize_words(config);
+  out += resize_words(config);
   if (config.resize != ResizeRule::none && config.resize != ResizeRule::box)
-    out << ", " << filter_name(config.filter) << ", " << arithmetic(config);
+    out += text(", ", filter_name(config.filter), ", ", arithmetic(config));
   if (config.size_multiple > 0 && config.resize != ResizeRule::shortest_edge_floored)
-    out << ", edges to multiples of " << config.size_multiple;
-  out << '\n';
+    out += text(", edges to multiples of ", config.size_multiple);
+  out += "\n";
   if (config.resize == ResizeRule::tiles && config.canvas == TileCanvas::listed) {
-    out << "pad around to whole tiles\n";
+    out += "pad around to whole tiles\n";
   } else if (config.resize == ResizeRule::tiles && config.canvas == TileCanvas::least_change) {
-    out << "pad at the bottom and right to whole tiles\n";
+    out += "pad at the bottom and right to whole tiles\n";
   } else if (config.pad_multiple > 0) {
-    out << (config.pad_at_end ? "pad at the bottom and right to multiples of "
-                              : "pad in the middle to multiples of ")
-        << config.pad_multiple << '\n';
+    out += text(config.pad_at_end ? "pad at the bottom and right to multiples of "
+                                  : "pad in the middle to multiples of ",
+                config.pad_multiple, "\n");
   } else if (!config.crop) {
-    out << "no crop\n";
+    out += "no crop\n";
   } else if (config.crop_multiple > 0) {
-    out << "crop the center to multiples of " << config.crop_multiple << '\n';
+    out += text("crop the center to multiples of ", config.crop_multiple, "\n");
   } else {
-    out << "crop the center " << config.crop_height << " x " << config.crop_width
-        << " (rows x columns), pad with (" << int{config.crop_pad_color[0]} << ", "
-        << int{config.crop_pad_color[1]} << ", " << int{config.crop_pad_color[2]} << ") if smaller\n";
+    out += text("crop the center ", config.crop_height, " x ", config.crop_width,
+                " (rows x columns), pad with (", int{config.crop_pad_color[0]}, ", ",
+                int{config.crop_pad_color[1]}, ", ", int{config.crop_pad_color[2]}, ") if smaller\n");
   }
-  if (config.windows) out << "computed as overlapping squares along the longer edge\n";
+  if (config.windows) out += "computed as overlapping squares along the longer edge\n";
   if (config.rescale) {
     if (std::abs(config.rescale_factor * 255.0 - 1.0) < 1e-12) {
-      out << "divide by 255";
+      out += "divide by 255";
     } else {
-      out << "multiply by " << config.rescale_factor;
+      out += text("multiply by ", config.rescale_factor);
     }
   } else {
-    out << "keep 0..255";
+    out += "keep 0..255";
   }
   if (config.subtract_mean) {
-    out << ", subtract mean (" << joined(config.mean) << "), divide by (" << joined(config.std) << ")";
+    out += text(", subtract mean (", joined(config.mean), "), divide by (", joined(config.std), ")");
   }
-  if (config.normalize == NormalizeRule::in_bfloat16) out << ", in bfloat16";
-  if (num_channels() == 1) out << "; gray";
-  if (num_channels() != 1 && num_channels() != 3) out << "; " << num_channels() << " bands";
+  if (config.normalize == NormalizeRule::in_bfloat16) out += ", in bfloat16";
+  if (num_channels() == 1) out += "; gray";
+  if (num_channels() != 1 && num_channels() != 3) out += text("; ", num_channels(), " bands");
   if (config.channels == ChannelOrder::bgr && num_channels() == 3)
-    out << "; planes in the order blue, green, red";
-  return out.str();
+    out += "; planes in the order blue, green, red";
+  return out;
 }
 
 }  // namespace vit

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -138,7 +139,8 @@ class Parser {
       app_.parse(std::move(arguments));
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) {
-        internal::TextStream printed;
+        std::ostringstream printed;
+        printed.exceptions(std::ios::badbit);  // a stream drops text that it cannot store
         app_.exit(error, printed, printed);
         out.printed = printed.str();
       } else {

@@ -1,8 +1,8 @@
 // The drawing with OpenCV. Matrices hold B, G, R.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
-#include <sstream>
 
 #include "apps/vit/outputs/drawing.h"
 #include "vit/base/check.h"
@@ -204,10 +204,8 @@ class Page {
 };
 
 std::string number_text(double value) {
-  internal::TextStream out;
-  out.precision(3);
-  out << value;
-  return out.str();
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, 3).ptr};
 }
 
 void mark_patch(cv::Mat& panel, GridSize grid, std::size_t patch) {

@@ -1,5 +1,7 @@
 #include "apps/vit/rings/serve/routes/immich_entries.h"
 
+#include <charconv>
+
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/rings/serve/routes/api_error.h"
 #include "vit/base/check.h"
@@ -16,10 +18,10 @@ void write(JsonWriter& out, const Json& value) {
     case Json::Kind::null: out.value(nullptr); break;
     case Json::Kind::boolean: out.value(value.as_bool()); break;
     case Json::Kind::number: {
-      internal::TextStream digits;
-      digits.precision(17);
-      digits << value.as_double();
-      out.json(digits.str());
+      char digits[32];
+      out.json({digits, std::to_chars(digits, digits + sizeof digits, value.as_double(),
+                                      std::chars_format::general, 17)
+                            .ptr});
       break;
     }
     case Json::Kind::string: out.value(value.as_string()); break;
