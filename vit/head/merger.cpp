@@ -1,13 +1,12 @@
 #include "vit/head/merger.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 #include <utility>
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/base/parallel.h"
+#include "vit/base/rounded.h"
 #include "vit/position/rope.h"
 
 namespace vit::internal {
@@ -35,8 +34,7 @@ struct Apply {
   }
   TensorView<float> operator()(const GeluLayer&) const {
     return for_each_row([&](float* x) {
-      for (std::size_t c = 0; c < in.num_columns(); ++c)
-        x[c] = static_cast<float>(0.5 * x[c] * (1.0 + std::erf(x[c] / std::numbers::sqrt2)));
+      for (std::size_t c = 0; c < in.num_columns(); ++c) x[c] = rounded_gelu(x[c]);
     });
   }
   TensorView<float> operator()(const SoftmaxLayer& softmax) const {
@@ -48,7 +46,7 @@ struct Apply {
       const float largest = *std::max_element(x, x + count);
       double sum = 0.0;
       for (std::size_t c = 0; c < count; ++c) {
-        y[c] = static_cast<float>(std::exp(static_cast<double>(x[c] - largest)));
+        y[c] = rounded_exp(x[c] - largest);
         sum += y[c];
       }
       const auto inverse = static_cast<float>(1.0 / sum);

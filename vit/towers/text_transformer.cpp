@@ -6,6 +6,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/base/rounded.h"
 #include "vit/encoder/progress.h"
 #include "vit/towers/batch_plan.h"
 #include "vit/towers/layer_builder.h"
@@ -22,11 +23,11 @@ Tensor<float> sinusoids(std::size_t places, std::size_t width) {
   const auto step =
       static_cast<float>(-std::log(10000.0) / static_cast<double>(std::max<std::size_t>(half, 2) - 1));
   for (std::size_t k = 0; k < half; ++k) {
-    const float frequency = std::exp(static_cast<float>(k) * step);
+    const float frequency = rounded_exp(static_cast<float>(k) * step);
     for (std::size_t p = 0; p < places; ++p) {
       const float angle = static_cast<float>(p) * frequency;
-      table.view().row(p)[k] = std::sin(angle);
-      table.view().row(p)[half + k] = std::cos(angle);
+      table.view().row(p)[k] = static_cast<float>(std::sin(double{angle}));
+      table.view().row(p)[half + k] = static_cast<float>(std::cos(double{angle}));
     }
   }
   return table;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/rounded.h"
 
 namespace vit::internal {
 namespace {
@@ -15,11 +16,7 @@ constexpr Where kWhere{"BoxHead", ErrorKind::mismatch};
 /// Log-odds as the library has them, in float32: near 1 the rounding of the sum is part of the bias.
 float log_odds(float part) {
   constexpr float kLeast = 1e-4f;
-  return std::log(part + kLeast) - std::log1p(-part + kLeast);
-}
-
-float sigmoid(float value) {
-  return 1.0f / (1.0f + std::exp(-value));
+  return rounded_log(part + kLeast) - rounded_log1p(-part + kLeast);
 }
 
 }  // namespace
@@ -51,7 +48,7 @@ void BoxHead::finish_boxes(GridSize grid, TensorView<float> boxes) const {
         box[2 + axis] += log_odds(1.0f / edges[axis]);
       }
     }
-    std::transform(box, box + 4, box, sigmoid);
+    std::transform(box, box + 4, box, rounded_sigmoid);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "vit/api/class_vectors.h"
 #include "vit/base/check.h"
+#include "vit/base/rounded.h"
 #include "vit/layers/convolution.h"
 
 namespace vit {
@@ -139,7 +140,7 @@ Tensor<float> Detector::logits(const ImageOutputs& outputs, int threads) const {
                           {});
   for (std::size_t i = 0; i < out.dim(0); ++i) {
     const float shift = terms.row(i)[0], scale = terms.row(i)[1];
-    const float factor = (scale > 0.0f ? scale : std::expm1(scale)) + 1.0f;
+    const float factor = (scale > 0.0f ? scale : rounded_expm1(scale)) + 1.0f;
     float* const row = out.view().row(i);
     for (std::size_t c = 0; c < labels_.size(); ++c) row[c] = (row[c] + shift) * factor;
   }
@@ -157,8 +158,7 @@ std::vector<Detection> Detector::detect(const ImageOutputs& outputs, std::option
   for (std::size_t i = 0; i < boxes.dim(0); ++i) {
     const float* const row = scores.view().row(i);
     const std::size_t best = best_of(row, labels_.size());
-    const float score =
-        texts_ ? 1.0f / (1.0f + std::exp(-row[best])) : softmax_of(row, labels_.size() + 1, best);
+    const float score = texts_ ? rounded_sigmoid(row[best]) : softmax_of(row, labels_.size() + 1, best);
     if (!(score > threshold.value_or(threshold_))) continue;
     found.push_back(
         {.index = best, .label = labels_[best], .score = score, .box = in_pixels(boxes.row(i), frame)});

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "vit/base/check.h"
+#include "vit/base/rounded.h"
 
 namespace vit::internal {
 namespace {
@@ -32,8 +33,8 @@ MapFinisher::MapFinisher(const MapOutput& output) : output_(output), bins_(depth
 float MapFinisher::finished(float value) const {
   switch (output_.finish) {
     case MapFinish::relu: value = std::max(value, 0.0f); break;
-    case MapFinish::sigmoid: value = 1.0f / (1.0f + std::exp(-value)); break;
-    case MapFinish::exponential: value = std::exp(value); break;
+    case MapFinish::sigmoid: value = rounded_sigmoid(value); break;
+    case MapFinish::exponential: value = rounded_exp(value); break;
     default: break;
   }
   value = value * output_.scale + output_.offset;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vit/base/interpolation.h"
+#include "vit/base/rounded.h"
 #include "vit/towers/image_windows.h"
 
 namespace vit::internal {
@@ -82,7 +83,7 @@ void ClassRows::add_window(std::size_t window, std::size_t y, float* scratch, fl
   float* const inside = scratch + masks_.dim(2);
   for (std::size_t q = 0; q < queries; ++q) {
     rows_.row(masks_[window * queries + q], y, scratch, inside);
-    for (std::size_t x = 0; x < edge_.width; ++x) inside[x] = mask_probability(inside[x]);
+    for (std::size_t x = 0; x < edge_.width; ++x) inside[x] = rounded_sigmoid(inside[x]);
     const float* const weights = probabilities_.view().row(window * queries + q);
     for (std::size_t c = 0; c < classes; ++c) {
       float* const row = to + c * width();

@@ -3,7 +3,6 @@
 // queries, C classes, (h, w) = a mask as the head gives it.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -12,10 +11,6 @@
 #include "vit/image/image.h"
 
 namespace vit::internal {
-
-inline float mask_probability(float x) {
-  return 1.0f / (1.0f + std::exp(-x));
-}
 
 /// Where the pixels of one axis come from: first * (1 - t) + second * t.
 struct Lerp {

@@ -1,12 +1,12 @@
 // Segments of an image from masks of queries, as transformers' EomtImageProcessor makes them of rows of
 // vit/rings/dense/mask_rows.h. Letters: Q queries, C classes, H, W = of the image.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <utility>
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/base/rounded.h"
 #include "vit/dense.h"
 #include "vit/rings/dense/mask_rows.h"
 #include "vit/rings/dense/semantic.h"
@@ -27,7 +27,7 @@ Tensor<float> class_probabilities(TensorView<const float> scores) {
     const float largest = *std::max_element(from, from + scores.num_columns());
     double sum = 0.0;
     for (std::size_t c = 0; c < scores.num_columns(); ++c)
-      sum += static_cast<double>(to[c] = std::exp(from[c] - largest));
+      sum += static_cast<double>(to[c] = rounded_exp(from[c] - largest));
     for (std::size_t c = 0; c < scores.num_columns(); ++c)
       to[c] = static_cast<float>(static_cast<double>(to[c]) / sum);
   }
@@ -100,7 +100,7 @@ Owners find_owners(const ImageRows& masks, std::span<const Candidate> kept, Imag
       masks.row(kept[k].query, y, scratch, row);
       std::uint32_t area = 0;
       for (std::size_t x = 0; x < width; ++x) {
-        const float p = mask_probability(row[x]), score = kept[k].score * p;
+        const float p = rounded_sigmoid(row[x]), score = kept[k].score * p;
         const bool is_inside = p >= threshold;
         area += is_inside ? 1 : 0;
         if (k != 0 && !(score > best[x])) continue;
@@ -171,7 +171,7 @@ std::vector<float> mask_scores(const ImageRows& masks, std::span<const Candidate
                    for (std::size_t x = 0; x < image.width; ++x) {
                      if (!(row[x] > 0.0f)) continue;
                      ++areas.view().row(y)[k];
-                     sums.view().row(y)[k] += static_cast<double>(mask_probability(row[x]));
+                     sums.view().row(y)[k] += static_cast<double>(rounded_sigmoid(row[x]));
                    }
                  }
                });

@@ -10,6 +10,7 @@
 
 #include "vit/api/source_pixels.h"
 #include "vit/base/check.h"
+#include "vit/base/rounded.h"
 #include "vit/image/warp_box.h"
 #include "vit/layers/map.h"
 
@@ -71,7 +72,7 @@ std::vector<float> log_maps(TensorView<const float> maps) {
       const std::size_t row = std::clamp<std::size_t>(y, 1, height) - 1;
       for (std::size_t x = 0; x < width + 2; ++x) {
         const std::size_t column = std::clamp<std::size_t>(x, 1, width) - 1;
-        *to++ = std::log(std::clamp(map[row * width + column], 0.001f, 50.0f));
+        *to++ = rounded_log(std::clamp(map[row * width + column], 0.001f, 50.0f));
       }
     }
   }

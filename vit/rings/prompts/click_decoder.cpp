@@ -6,15 +6,12 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/rounded.h"
 
 namespace vit::internal {
 namespace {
 
 constexpr Where kClickWhere{"ClickDecoder", ErrorKind::argument};
-
-float exact_gelu(float x) {
-  return 0.5f * x * (1.0f + std::erf(x * std::numbers::sqrt2_v<float> / 2.0f));
-}
 
 /// rows (h w, C) of a map in raster order as cells of 2x2, ordered by channel, then row: (h w / 4, 4 C).
 void gather_cells(TensorView<const float> rows, MapSize size, TensorView<float> cells, int threads) {
@@ -35,7 +32,7 @@ void normalize_and_activate(const LayerNorm& norm, TensorView<float> rows, int t
   parallel_for_parts(rows.num_rows(), /*part_size=*/256, threads, [&](std::size_t first, std::size_t count) {
     norm.forward_rows(rows, rows, first, count);
     float* const begin = rows.row(first);
-    std::transform(begin, begin + count * rows.num_columns(), begin, exact_gelu);
+    std::transform(begin, begin + count * rows.num_columns(), begin, rounded_gelu);
   });
 }
 
@@ -168,7 +165,7 @@ FeatureMap ClickDecoder::enlarge(TensorView<const float> map, const ClickMaps& m
   add_rows(second, maps.finest, second, memory.threads);
   parallel_for(whole.height, memory.threads, [&](std::size_t y, int) {
     float* const row = second.row(y * whole.width);
-    std::transform(row, row + whole.width * second.num_columns(), row, exact_gelu);
+    std::transform(row, row + whole.width * second.num_columns(), row, rounded_gelu);
   });
   return FeatureMap::of_tokens(second, whole);
 }
@@ -212,7 +209,7 @@ void ClickDecoder::decode(const ClickMaps& maps, const ClickInput& input, ClickO
     memory.keep("upscaled", 0, {pixels.row(0), Shape{edge * edge, pixels.channels()}});
     out.ious.resize(num_masks);
     layers_.iou.forward(tokens.part(1, 1), {out.ious.data(), Shape{1, num_masks}}, memory);
-    for (float& iou : out.ious) iou = 1.0f / (1.0f + std::exp(-iou));
+    for (float& iou : out.ious) iou = rounded_sigmoid(iou);
     layers_.object.forward(tokens.part(0, 1), {&out.object, Shape{1, 1}}, memory);
   });
 }

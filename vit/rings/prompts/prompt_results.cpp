@@ -2,18 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "vit/base/rounded.h"
 #include "vit/layers/resize_map.h"
 #include "vit/rings/prompts/prompt_parts.h"
 
 namespace vit::internal {
-namespace {
-
-float probability_of(float logit) {
-  return 1.0f / (1.0f + std::exp(-logit));
-}
-
-}  // namespace
-
 namespace {
 
 /// The rows of maps (n, h, w) at the size of the image, made when they are needed.
@@ -52,7 +45,7 @@ class EnlargedRows {
 /// Values become probabilities in place.
 void to_probabilities(TensorView<float> values, int threads) {
   parallel_for(values.num_rows(), threads, [&](std::size_t y, int) {
-    std::transform(values.row(y), values.row(y) + values.num_columns(), values.row(y), probability_of);
+    std::transform(values.row(y), values.row(y) + values.num_columns(), values.row(y), rounded_sigmoid);
   });
 }
 
@@ -88,7 +81,7 @@ Tensor<float> probabilities_of(TensorView<float> logits, ImageSize image, const 
   parallel_for(rows.count(), threads, [&](std::size_t row, int thread) {
     const std::span<const float> line = rows.row(row, thread);
     std::ranges::copy(line, out.view().row(row));
-    if (grows_logits) std::transform(line.begin(), line.end(), out.view().row(row), probability_of);
+    if (grows_logits) std::transform(line.begin(), line.end(), out.view().row(row), rounded_sigmoid);
   });
   return out;
 }
