@@ -1,5 +1,5 @@
 // Layouts of tensors that are recognized but not read: what failed because of them says so.
-#include "vit/weights/checkpoint/foreign_layouts.h"
+#include "vit/weights/checkpoint/loading_steps.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "vit/weights/checkpoint/class_rules.h"
+#include "vit/weights/checkpoint/loading_steps.h"
 
 #include <optional>
 #include <utility>

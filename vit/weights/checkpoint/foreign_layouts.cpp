@@ -1,4 +1,4 @@
-#include "vit/weights/checkpoint/foreign_layouts.h"
+#include "vit/weights/checkpoint/loading_steps.h"
 
 #include <algorithm>
 #include <span>

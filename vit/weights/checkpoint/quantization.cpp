@@ -1,4 +1,4 @@
-#include "vit/weights/checkpoint/quantization.h"
+#include "vit/weights/checkpoint/loading_steps.h"
 
 #include <algorithm>
 #include <string_view>

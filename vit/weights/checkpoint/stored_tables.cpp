@@ -1,4 +1,4 @@
-#include "vit/weights/checkpoint/stored_tables.h"
+#include "vit/weights/checkpoint/loading_steps.h"
 
 #include <algorithm>
 #include <cmath>

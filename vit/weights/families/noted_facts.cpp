@@ -1,4 +1,4 @@
-#include "vit/weights/families/noted_facts.h"
+#include "vit/weights/families/published_facts.h"
 
 #include <algorithm>
 #include <cstddef>

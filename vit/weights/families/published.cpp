@@ -7,8 +7,7 @@
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
 #include "vit/weights/families/hf_config.h"
-#include "vit/weights/families/noted_facts.h"
-#include "vit/weights/families/stored_facts.h"
+#include "vit/weights/families/published_facts.h"
 
 namespace vit::internal {
 namespace {

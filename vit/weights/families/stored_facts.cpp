@@ -1,4 +1,4 @@
-#include "vit/weights/families/stored_facts.h"
+#include "vit/weights/families/published_facts.h"
 
 #include <algorithm>
 #include <cmath>
