@@ -1,6 +1,7 @@
 """`vit serve` compared with other servers, and as immich's machine learning service.
 
     python apps/bench/compare/serve.py clients --vit build/release/vit --work ~/compare-serve --images FOLDER --random small
+    python apps/bench/compare/serve.py mixed --vit build/release/vit --work ~/compare-serve --images FOLDER --random small
     python apps/bench/compare/serve.py library --vit build/release/vit --work ~/compare-serve --images FOLDER --random tiny
     python apps/bench/compare/serve.py immich --vit build/release/vit --work ~/compare-serve --images FOLDER --random tiny
 
@@ -11,6 +12,8 @@ clients: eight clients that send one image after the other, on connections that 
 FastAPI and ONNX Runtime (written below, as such services are), and infinity, whose program --infinity names (PyPI: infinity-emb[server,torch,
 vision]); `vit embed` on the same images first. Prints images per second, the median and the 99th percentile of the time of a request, memory
 (PSS of all processes, after the run), the time from the start of the program to its first answer, and the least cosine with vit's vectors.
+mixed: seven clients that send one image each and pause for --pause seconds, as people do, without and with an eighth on another address that
+sends batches of --batch images without a pause: the times of the seven, and what the eighth gets.
 library: --count images (10,000; the files again and again) through immich's route by eight clients: all are answered, memory does not grow.
 immich: /predict compared with what immich's releases compute from the ONNX form of the same weights: Pillow, numpy, tokenizers, ONNX Runtime; ends
 with 1 where the cosine of an image or text is not above 0.9999.
@@ -162,8 +165,8 @@ class Server:
         self.end()
         raise SystemExit(f"{self.name} does not answer: {answer}\n{self.log.read_text()[-2000:]}")
 
-    def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+    def connect(self, address="127.0.0.1"):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120, source_address=(address, 0))
 
     def ask(self, connection, body, content_type="application/json"):
         connection.request("POST", self.path, body, {"Content-Type": content_type})
@@ -192,9 +195,9 @@ class Server:
         self.process.wait()
 
 
-def embedding_body(image, model):
-    uri = "data:image/jpeg;base64," + base64.b64encode(image).decode()
-    return json.dumps({"model": model, "input": [uri], "modality": "image", "encoding_format": "base64"}).encode()
+def embedding_body(images, model):
+    uris = ["data:image/jpeg;base64," + base64.b64encode(image).decode() for image in images]
+    return json.dumps({"model": model, "input": uris, "modality": "image", "encoding_format": "base64"}).encode()
 
 
 def vector_of(answer):
@@ -252,8 +255,8 @@ def vit_embed_rate(options, images, count):
     return (count - 1) / (seconds(count) - seconds(1))
 
 
-def clients(options):
-    images = read_images(options)[:200]
+def makers_of(options):
+    """Starts of the servers, by name."""
     visual, _ = onnx_files(options)
     (options.work / "service.py").write_text(SERVICE)
     makers = {
@@ -266,7 +269,12 @@ def clients(options):
                                                          "--engine", "torch", "--device", "cpu", "--port", "18323", "--url-prefix", "/v1",
                                                          "--no-bettertransformer", "--no-model-warmup"], 18323, options.work / "infinity.log")
         os.environ.update(HF_HUB_OFFLINE="1", DO_NOT_TRACK="1", INFINITY_ANONYMOUS_USAGE_STATS="0", OMP_NUM_THREADS=str(options.threads))
-    bodies = [embedding_body(image, str(options.model)) for image in images]
+    return makers
+
+
+def clients(options):
+    images, makers = read_images(options)[:200], makers_of(options)
+    bodies = [embedding_body([image], str(options.model)) for image in images]
     found = {name: {"rate": [], "p50": [], "p99": [], "cpu": [], "memory": [], "start": []} for name in makers}
     embed, expected = [], None
     for turn in range(options.rounds):
@@ -296,6 +304,65 @@ def clients(options):
         m = {key: statistics.median(v) for key, v in values.items() if key != "cosine"}
         print(f"| {name} | {m['rate']:.1f} | {ours['rate'] / m['rate']:.2f} | {1e3 * m['p50']:.0f} | {1e3 * m['p99']:.0f} | {1e3 * m['cpu']:.1f} | {m['memory']:.0f} | "
               f"{m['memory'] / ours['memory']:.1f} | {m['start']:.2f} | {m['start'] / ours['start']:.1f} | {values['cosine']:.6f} |")
+
+
+def run_mixed(server, bodies, batch, seconds, pause):
+    """Seven clients of single images, and one that sends `batch`, if it is given: the times of the former, the images a second of the latter."""
+    times, done, begin = [], [0], time.perf_counter()
+
+    def single(first):
+        connection = server.connect()
+        for at in range(first, 1 << 30, 7):
+            start = time.perf_counter()
+            if start - begin > seconds:
+                return
+            status, answer = server.ask(connection, bodies[at % len(bodies)])
+            if status != 200:
+                raise SystemExit(f"{server.name}: {status} {answer[:300]}")
+            times.append(time.perf_counter() - start)
+            time.sleep(pause)
+
+    def bulk():
+        connection = server.connect("127.0.0.2")
+        while time.perf_counter() - begin < seconds:
+            status, answer = server.ask(connection, batch)
+            if status != 200:
+                raise SystemExit(f"{server.name}, batch: {status} {answer[:300]}")
+            done[0] += len(json.loads(answer)["data"])
+
+    threads = [threading.Thread(target=single, args=(i,)) for i in range(7)] + ([threading.Thread(target=bulk)] if batch else [])
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(times), done[0] / (time.perf_counter() - begin)
+
+
+def mixed(options):
+    images, makers = read_images(options)[:200], makers_of(options)
+    bodies = [embedding_body([image], str(options.model)) for image in images]
+    batch = embedding_body([images[i % len(images)] for i in range(options.batch)], str(options.model))
+    found = {name: {key: [] for key in ("rate", "p50", "p99", "p50 mixed", "p99 mixed", "rate mixed", "bulk")} for name in makers}
+    for turn in range(options.rounds):
+        for name, make in makers.items():
+            server = make()
+            try:
+                server.wait(bodies[0])
+                run_clients(server, bodies, seconds=1)
+                for suffix, sent in (("", None), (" mixed", batch)):
+                    times, bulk = run_mixed(server, bodies, sent, options.seconds, options.pause)
+                    mine = found[name]
+                    mine["p50" + suffix].append(1e3 * times[len(times) // 2])
+                    mine["p99" + suffix].append(1e3 * times[int(0.99 * len(times))])
+                    mine["rate" + suffix].append(len(times) / options.seconds)
+                mine["bulk"].append(bulk)
+            finally:
+                server.end()
+    print(f"{options.model.name}, {options.threads} threads, seven clients of single images, pauses of {options.pause} s, and one of batches of {options.batch}, {options.rounds} rounds of {options.seconds} s")
+    print("| server | p50, ms | p99, ms | images/s | p50 next to batches | p99 next to batches | images/s | images/s of the batches |\n|---|---|---|---|---|---|---|---|")
+    for name, values in found.items():
+        m = {key: statistics.median(v) for key, v in values.items()}
+        print(f"| {name} | {m['p50']:.0f} | {m['p99']:.0f} | {m['rate']:.1f} | {m['p50 mixed']:.0f} | {m['p99 mixed']:.0f} | {m['rate mixed']:.1f} | {m['bulk']:.1f} |")
 
 
 # ---------------------------------------------------------------------------------------------------------- immich
@@ -400,7 +467,7 @@ def library(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["clients", "library", "immich"])
+    parser.add_argument("what", choices=["clients", "mixed", "library", "immich"])
     parser.add_argument("--vit", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--images", type=Path, required=True)
@@ -410,6 +477,8 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=10, help="of a round of clients")
+    parser.add_argument("--batch", type=int, default=64, help="images of a request of the eighth client of mixed")
+    parser.add_argument("--pause", type=float, default=0.5, help="seconds between the requests of a client of single images of mixed")
     parser.add_argument("--embed-images", type=int, default=300, help="of a round of vit embed")
     parser.add_argument("--count", type=int, default=10_000, help="images of library")
     options = parser.parse_args()
@@ -419,7 +488,7 @@ def main():
         if not options.model.exists():
             random_folder(options.random, options.model)
     options.model = options.model.resolve()
-    {"clients": clients, "library": library, "immich": immich}[options.what](options)
+    {"clients": clients, "mixed": mixed, "library": library, "immich": immich}[options.what](options)
 
 
 if __name__ == "__main__":
