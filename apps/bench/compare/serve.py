@@ -12,8 +12,8 @@ clients: eight clients that send one image after the other, on connections that 
 FastAPI and ONNX Runtime (written below, as such services are), and infinity, whose program --infinity names (PyPI: infinity-emb[server,torch,
 vision]); `vit embed` on the same images first. Prints images per second, the median and the 99th percentile of the time of a request, memory
 (PSS of all processes, after the run), the time from the start of the program to its first answer, and the least cosine with vit's vectors.
-mixed: seven clients that send one image each and pause for --pause seconds, as people do, without and with an eighth on another address that
-sends batches of --batch images without a pause: the times of the seven, and what the eighth gets.
+mixed: seven clients that send one image each and pause for --pause seconds, as people do, each from an address of its own, without and with
+an eighth that sends batches of --batch images without a pause: the times of the seven, and what the eighth gets.
 library: --count images (10,000; the files again and again) through immich's route by eight clients: all are answered, memory does not grow.
 immich: /predict compared with what immich's releases compute from the ONNX form of the same weights: Pillow, numpy, tokenizers, ONNX Runtime; ends
 with 1 where the cosine of an image or text is not above 0.9999.
@@ -311,7 +311,7 @@ def run_mixed(server, bodies, batch, seconds, pause):
     times, done, begin = [], [0], time.perf_counter()
 
     def single(first):
-        connection = server.connect()
+        connection = server.connect(f"127.0.0.{2 + first}")
         for at in range(first, 1 << 30, 7):
             start = time.perf_counter()
             if start - begin > seconds:
@@ -323,7 +323,7 @@ def run_mixed(server, bodies, batch, seconds, pause):
             time.sleep(pause)
 
     def bulk():
-        connection = server.connect("127.0.0.2")
+        connection = server.connect("127.0.0.9")
         while time.perf_counter() - begin < seconds:
             status, answer = server.ask(connection, batch)
             if status != 200:

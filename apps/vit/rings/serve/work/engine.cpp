@@ -169,8 +169,13 @@ void Engine::set_failure(const Ref& ref, std::string text, ErrorKind kind) {
 // ------------------------------------------------------------------------------------------- taking turns
 
 bool Engine::may_decode() const {
-  return !files_.empty() && !is_computing_ && num_busy() < num_threads_ &&
-         num_ready_ + num_decoding_ < batch_limit_;
+  const std::size_t limit = is_file_next() ? 2 * batch_limit_ : batch_limit_;
+  return !files_.empty() && !is_computing_ && num_busy() < num_threads_ && num_ready_ + num_decoding_ < limit;
+}
+
+/// Whether the turn of a file comes before that of all that is decoded.
+bool Engine::is_file_next() const {
+  return !files_.empty() && (num_ready_ == 0 || files_.begin()->first < ready_[next_queue()].begin()->first);
 }
 
 /// Once nothing is left to decode that could be computed with what is ready, and nothing to write: what is
@@ -194,7 +199,7 @@ std::size_t Engine::task_size() const {
       oldest.work->wanted == Wanted::prompts)
     return 0;
   const std::size_t size =
-      oldest.is_task()
+      oldest.is_task() || clients_.size() > 1  // others wait for no more than one
           ? 1
           : std::min(served.images_per_task(oldest.pixels.dim(1), oldest.pixels.dim(2)), batch_limit_);
   const bool more_come = !files_.empty() || num_decoding_ > 0;
@@ -214,7 +219,7 @@ void Engine::work_loop(std::size_t worker) {
     if (is_stopped_) return;
     if (may_write()) {
       write_result(std::move(results_.extract(results_.begin()).mapped()), lock);
-    } else if (size > 0) {
+    } else if (size > 0 && !(is_file_next() && may_decode())) {
       std::vector<Ref> task = take_task(size);
       const std::size_t num_images = task.size();
       ++num_tasks_;
@@ -295,10 +300,11 @@ std::vector<Engine::Ref> Engine::take_batch() {
   const std::shared_ptr<Work> first = next.work;
   const bool is_classes = next.is_classes(), is_text = !is_classes && next.item().is_text;
   const bool is_single = is_classes || first->wanted == Wanted::prompts;  // long by itself
-  const std::size_t limit = is_single        ? 1
-                            : is_text        ? std::max(kTextsAtOnce, batch_limit_)
-                            : next.is_task() ? std::min(num_threads_, batch_limit_)
-                                             : batch_limit_;
+  const bool is_short = next.is_task() || clients_.size() > 1;  // another client may come at any time
+  const std::size_t limit = is_single  ? 1
+                            : is_text  ? std::max(kTextsAtOnce, batch_limit_)
+                            : is_short ? std::min(num_threads_, batch_limit_)
+                                       : batch_limit_;
   std::vector<Ref> batch;
   for (auto at = queue.begin(); at != queue.end() && batch.size() < limit;) {
     const Ref& ref = at->second;

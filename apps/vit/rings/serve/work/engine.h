@@ -122,6 +122,7 @@ class Engine {
   bool load_all();
   std::size_t num_busy() const { return num_decoding_ + num_tasks_ + num_writing_; }
   bool may_decode() const;
+  bool is_file_next() const;
   bool may_compute() const;
   bool may_write() const;
   std::size_t task_size() const;
