@@ -1,4 +1,5 @@
-# A pipeline allocates as often for many frames as for few: nothing for a frame once it is warm.
+# A pipeline allocates as often for many frames as for few: nothing for a frame once it is warm. A few allocations depend on which
+# thread waits for which; one a frame would be 180.
 # cmake -DPROGRAM=... -DCOUNTER=library -DMODEL=folder -P warm_pipeline.cmake
 foreach(frames 60 240)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env "LD_PRELOAD=${COUNTER}" OMP_NUM_THREADS=2 "${PROGRAM}" "${MODEL}" ${frames}
@@ -12,6 +13,7 @@ foreach(frames 60 240)
   set(allocations_${frames} ${CMAKE_MATCH_1})
   message(STATUS "${frames} frames, ${CMAKE_MATCH_1} allocations")
 endforeach()
-if(NOT allocations_60 EQUAL allocations_240)
+math(EXPR more "${allocations_240} - ${allocations_60}")
+if(more GREATER 20)
   message(FATAL_ERROR "warm frames allocate: ${allocations_60} allocations for 60 frames, ${allocations_240} for 240")
 endif()
