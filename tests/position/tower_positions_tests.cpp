@@ -204,7 +204,9 @@ TEST_CASE("position: a table has rows for each step of a clip, or is read with r
 }
 
 TEST_CASE("position: a table is read at the nearest position below") {
-  for (const auto& [from, to] : {std::pair(8, 8), std::pair(8, 5), std::pair(4, 8), std::pair(27, 27)}) {
+  for (const std::pair<int, int>& sizes :
+       {std::pair(8, 8), std::pair(8, 5), std::pair(4, 8), std::pair(27, 27)}) {
+    const int from = sizes.first, to = sizes.second;
     CAPTURE(from);
     CAPTURE(to);
     const auto count = static_cast<std::size_t>(to), length = static_cast<std::size_t>(from);

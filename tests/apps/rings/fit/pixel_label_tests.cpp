@@ -315,9 +315,9 @@ TEST_CASE("labels: what is no file of CVAT is named") {
       {cvat(R"(<mask label="a" rle="4" left="0" top="0" width="-2" height="2"/>)"), "width of"},
       {cvat(R"(<mask label="a" rle="4294967295,1" left="0" top="0" width="1" height="1"/>)"),
        "numbers with commas"}};
-  for (const auto& [text, message] : cases) {
-    CAPTURE(text);
-    CHECK(contains(cvat_failure(text), message));
+  for (const auto& wrong : cases) {
+    CAPTURE(wrong.first);
+    CHECK(contains(cvat_failure(wrong.first), wrong.second));
   }
   std::string deep;
   for (int i = 0; i < 200; ++i) deep += "<annotations>";
