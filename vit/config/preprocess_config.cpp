@@ -45,8 +45,8 @@ void validate(const PreprocessConfig& config) {
     check_edge("the width of a tile", c.resize_width, 4096);
     check_edge("the number of tiles", c.max_tiles, 256);
     VIT_CHECK(!c.crop && c.resize_height == c.resize_width, kName, of, "tiles are squares and not cropped");
-    VIT_CHECK(c.min_tiles >= 1 && c.min_tiles <= c.max_tiles, kName, of, "the least number of tiles, ",
-              c.min_tiles, ", must be 1 to the largest, ", c.max_tiles);
+    VIT_CHECK(c.min_tiles <= c.max_tiles, kName, of, "the least number of tiles, ", c.min_tiles,
+              ", must be at most the largest, ", c.max_tiles);
     if (c.canvas == TileCanvas::whole_edges) check_edge("the longest edge", c.longest_edge, kMaxInputEdge);
     VIT_CHECK((c.canvas == TileCanvas::listed) == !c.canvases.empty() && c.canvases.size() % 2 == 0 &&
                   c.canvases.size() <= 512,

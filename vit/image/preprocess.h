@@ -163,7 +163,7 @@ struct PreprocessConfig {
   std::size_t max_patches = 0;                            // of patches, patch_limit and token_count
   std::size_t patch_size = 0;                             // of the same: their edge in pixels
   std::size_t max_tiles = 0;                              // of tiles, without the squashed one
-  std::size_t min_tiles = 1;                              // of nearest_ratio
+  std::size_t min_tiles = 0;                              // of nearest_ratio; 0 = 1
   TileCanvas canvas = TileCanvas::least_change;           // of tiles
   TileOverview overview = TileOverview::last_of_several;  // of tiles
   std::vector<std::size_t> canvases{};  // of listed: height and width of each in turn, pixels
