@@ -19,9 +19,11 @@ inline float rounded_log(float x) {
 inline float rounded_log1p(float x) {
   return static_cast<float>(std::log1p(double{x}));
 }
-/// 1 / (1 + exp(-x))
+inline double sigmoid(double x) {
+  return 1.0 / (1.0 + std::exp(-x));
+}
 inline float rounded_sigmoid(float x) {
-  return static_cast<float>(1.0 / (1.0 + std::exp(-double{x})));
+  return static_cast<float>(sigmoid(double{x}));
 }
 /// GELU with the error function.
 inline float rounded_gelu(float x) {

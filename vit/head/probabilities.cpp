@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "vit/base/rounded.h"
+
 namespace vit::internal {
 
 std::vector<float> softmax(std::span<const float> logits) {
@@ -24,7 +26,7 @@ std::vector<float> probabilities(std::span<const float> logits, ClassActivation 
   if (activation == ClassActivation::none) return {logits.begin(), logits.end()};
   std::vector<float> out;
   out.reserve(logits.size());
-  for (const float logit : logits) out.push_back(static_cast<float>(1.0 / (1.0 + std::exp(-double{logit}))));
+  for (const float logit : logits) out.push_back(rounded_sigmoid(logit));
   return out;
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import operator
 import os
 import sys
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
+from ._library import integer as integer
 
 class HasRead(Protocol):
     """A file open for reading."""
@@ -128,17 +128,6 @@ def _checked_pixels(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     if not rows_are_whole or array.strides[0] < array.shape[1] * channels:
         array = np.ascontiguousarray(array)
     return array
-
-
-def integer(name: str, value: Any, least: int = -(1 << 31), most: int = (1 << 31) - 1) -> int:
-    """A whole number of an argument, of Python or numpy, that the library can hold."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a whole number") from None
-    if not least <= number <= most:
-        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected {least} to {most}")
-    return number
 
 
 def listed(name: str, values: Any) -> list[Any]:

@@ -26,19 +26,23 @@ _RANGES: dict[Any, tuple[int, int]] = {
 }
 
 
+def integer(name: str, value: Any, least: int = -(1 << 31), most: int = (1 << 31) - 1) -> int:
+    """A whole number of an argument, of Python or numpy, that the library can hold."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a whole number") from None
+    if not least <= number <= most:
+        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected {least} to {most}")
+    return number
+
+
 def _held(name: str, kind: Any, value: Any) -> Any:
     """A number as its type in C holds it. ctypes takes integers modulo the size of the type."""
     if isinstance(kind, type) and isinstance(value, kind):
         return value
     if kind in _RANGES:
-        least, most = _RANGES[kind]
-        try:
-            number = operator.index(value)
-        except TypeError:
-            raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a whole number") from None
-        if not least <= number <= most:
-            raise ArgumentError(f"[vitcpp] {name}={value!r}; expected {least} to {most}")
-        return number
+        return integer(name, value, *_RANGES[kind])
     if kind in (c_double, c_float):
         try:
             return float(value)

@@ -10,7 +10,7 @@ import ctypes
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, Union
+from typing import Any, Literal, Union, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -37,24 +37,14 @@ Resampling = Literal[
     "bilinear_zeros",
 ]
 
-_COORDINATES = ("index", "scaled", "centered")
-_CENTERED_BY = ("each_axis", "shorter_side", "longer_side")
-_AXIS_ORDERS = ("xy", "yx")
-_PAIRINGS = ("neighbors", "halves")
+# The numbers of the library are their places in these.
+_COORDINATES: tuple[str, ...] = get_args(Coordinates)
+_CENTERED_BY: tuple[str, ...] = get_args(CenteredBy)
+_AXIS_ORDERS: tuple[str, ...] = get_args(AxisOrder)
+_PAIRINGS: tuple[str, ...] = get_args(Pairing)
 _RULES = ("theta", "exp_pi", "periods", "pixels")
 _LAYOUTS = ("line", "grid", "quarters")
-_RESAMPLINGS = (
-    "bicubic_antialias",
-    "bicubic",
-    "bicubic_plus_tenth",
-    "bilinear",
-    "bilinear_antialias",
-    "bilinear_aligned",
-    "tiled",
-    "bucketed",
-    "bilinear_plus_tenth",
-    "bilinear_zeros",
-)
+_RESAMPLINGS: tuple[str, ...] = get_args(Resampling)
 _DTYPES = {"float32": 0, "float64": 1}
 
 Doubles = npt.NDArray[np.float64]

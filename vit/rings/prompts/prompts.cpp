@@ -9,6 +9,7 @@
 
 #include "vit/api/layers_of.h"
 #include "vit/base/check.h"
+#include "vit/base/rounded.h"
 #include "vit/config.h"
 #include "vit/image/resample.h"
 #include "vit/image/resize_memory.h"
@@ -22,10 +23,6 @@ namespace {
 constexpr Where kPromptsWhere{"PromptSegmenter", ErrorKind::argument};
 constexpr const char* kNoWords = "visual";  // the word of a prompt of only boxes
 constexpr std::size_t kMaxKeptTexts = 4096;
-
-double share_of(double x) {
-  return 1.0 / (1.0 + std::exp(-x));
-}
 
 /// A box as the model reads it.
 ExampleBox example_of(const PromptBox& given, ImageSize image) {
@@ -222,7 +219,7 @@ struct PromptSegmenter::State {
   }
 
   float score_of(std::size_t query) const {
-    return static_cast<float>(share_of(found.logits[query]) * share_of(found.decoded.presence));
+    return static_cast<float>(sigmoid(found.logits[query]) * sigmoid(found.decoded.presence));
   }
 
   /// Queries above the threshold, best first.

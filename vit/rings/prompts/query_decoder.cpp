@@ -4,14 +4,11 @@
 #include <cmath>
 #include <utility>
 
+#include "vit/base/rounded.h"
 #include "vit/rings/prompts/sine_code.h"
 
 namespace vit::internal {
 namespace {
-
-double sigmoid_of(double x) {
-  return 1.0 / (1.0 + std::exp(-x));
-}
 
 /// The inverse of the sigmoid, kept finite.
 double logit_of(double t) {
@@ -113,8 +110,7 @@ void QueryDecoder::forward(TensorView<const float> encoded, TensorView<const flo
   std::ranges::copy(layers_.presence_token.flat(), tokens.data());
   std::ranges::copy(layers_.queries.flat(), tokens.row(1));
   const TensorView<float> boxes = memory.references.rows(queries, 4);
-  std::ranges::transform(layers_.points.flat(), boxes.data(),
-                         [](float x) { return static_cast<float>(sigmoid_of(x)); });
+  std::ranges::transform(layers_.points.flat(), boxes.data(), rounded_sigmoid);
   const TensorView<float> keys = memory.key_rows.rows(encoded.num_rows(), dim);
   add_rows(encoded, code, keys, memory.threads);
   if (out.states.empty()) {
@@ -136,7 +132,7 @@ void QueryDecoder::forward(TensorView<const float> encoded, TensorView<const flo
     layers_.boxes.forward(out.states, moves, memory);
     for (std::size_t k = 0; k < boxes.num_elements(); ++k) {
       const double moved = static_cast<double>(moves.data()[k]) + logit_of(boxes.data()[k]);
-      boxes.data()[k] = static_cast<float>(sigmoid_of(moved));
+      boxes.data()[k] = static_cast<float>(sigmoid(moved));
     }
     const bool is_last = i + 1 == layers_.layers.size();
     if (!is_last && !memory.watch) continue;

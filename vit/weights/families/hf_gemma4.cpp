@@ -13,21 +13,15 @@ namespace vit::internal {
 namespace hf_gemma4 {
 namespace {
 
-/// The first half of a head is rotated by the column, the second by the row, each in halves of its own.
-constexpr Row sorted(Row row) {
-  row.form = Form::halves_by_axis;
-  return row;
-}
-
 constexpr Row kRows[] = {
     {Part::patch_weight, "patch_embedder.input_proj.weight", Form::pixels},
     {Part::position_table, "patch_embedder.position_embedding_table"},
     {Part::norm1_gamma, "encoder.layers.{}.input_layernorm.*"},
-    sorted(joined(Part::qkv_weight, {0, 3}, "encoder.layers.{}.self_attn.q_proj.linear.*")),
-    sorted(joined(Part::qkv_weight, {1, 3}, "encoder.layers.{}.self_attn.k_proj.linear.*")),
+    halved_by_axis(joined(Part::qkv_weight, {0, 3}, "encoder.layers.{}.self_attn.q_proj.linear.*")),
+    halved_by_axis(joined(Part::qkv_weight, {1, 3}, "encoder.layers.{}.self_attn.k_proj.linear.*")),
     joined(Part::qkv_weight, {2, 3}, "encoder.layers.{}.self_attn.v_proj.linear.*"),
-    sorted({Part::q_norm_gamma, "encoder.layers.{}.self_attn.q_norm.*"}),
-    sorted({Part::k_norm_gamma, "encoder.layers.{}.self_attn.k_norm.*"}),
+    halved_by_axis({Part::q_norm_gamma, "encoder.layers.{}.self_attn.q_norm.*"}),
+    halved_by_axis({Part::k_norm_gamma, "encoder.layers.{}.self_attn.k_norm.*"}),
     {Part::proj_weight, "encoder.layers.{}.self_attn.o_proj.linear.*"},
     {Part::branch_norm1_gamma, "encoder.layers.{}.post_attention_layernorm.*"},
     {Part::norm2_gamma, "encoder.layers.{}.pre_feedforward_layernorm.*"},

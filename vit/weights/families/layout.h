@@ -116,6 +116,11 @@ constexpr Row at(Place place, Row row) {
   row.place = place;
   return row;
 }
+/// The first half of each head is rotated by one axis, the second by the other, each in halves of its own.
+constexpr Row halved_by_axis(Row row) {
+  row.form = Form::halves_by_axis;
+  return row;
+}
 
 /// Rows of the joint head, outside of the tower.
 constexpr Row of_joint_head(Row row) {

@@ -16,9 +16,7 @@ constexpr Where kWhere{"naver_croco", ErrorKind::mismatch};
 
 /// A third of qkv, sorted by axis.
 constexpr Row sorted(Share third) {
-  Row row = joined(Part::qkv_weight, third, "enc_blocks.{}.attn.qkv.*", third);
-  row.form = Form::halves_by_axis;
-  return row;
+  return halved_by_axis(joined(Part::qkv_weight, third, "enc_blocks.{}.attn.qkv.*", third));
 }
 
 constexpr Row kRows[] = {

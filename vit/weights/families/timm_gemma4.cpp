@@ -16,20 +16,15 @@ namespace {
 constexpr Where kWhere{"timm_gemma4", ErrorKind::mismatch};
 constexpr std::string_view kAnchor = "patch_embed.input_proj.weight";
 
-constexpr Row sorted_axes(Row row) {
-  row.form = Form::halves_by_axis;
-  return row;
-}
-
 constexpr Row kRows[] = {
     {Part::patch_weight, kAnchor},
     {Part::position_table, "patch_embed.position_embedding_table"},
     {Part::norm1_gamma, "blocks.{}.norm1.*"},
-    sorted_axes(joined(Part::qkv_weight, {0, 3}, "blocks.{}.attn.q_proj.linear.*")),
-    sorted_axes(joined(Part::qkv_weight, {1, 3}, "blocks.{}.attn.k_proj.linear.*")),
+    halved_by_axis(joined(Part::qkv_weight, {0, 3}, "blocks.{}.attn.q_proj.linear.*")),
+    halved_by_axis(joined(Part::qkv_weight, {1, 3}, "blocks.{}.attn.k_proj.linear.*")),
     joined(Part::qkv_weight, {2, 3}, "blocks.{}.attn.v_proj.linear.*"),
-    sorted_axes({Part::q_norm_gamma, "blocks.{}.attn.q_norm.*"}),
-    sorted_axes({Part::k_norm_gamma, "blocks.{}.attn.k_norm.*"}),
+    halved_by_axis({Part::q_norm_gamma, "blocks.{}.attn.q_norm.*"}),
+    halved_by_axis({Part::k_norm_gamma, "blocks.{}.attn.k_norm.*"}),
     {Part::proj_weight, "blocks.{}.attn.o_proj.linear.*"},
     {Part::branch_norm1_gamma, "blocks.{}.norm2.*"},
     {Part::norm2_gamma, "blocks.{}.norm3.*"},

@@ -3,10 +3,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/vit/rings/dense/prompt_options.h"
+#include "apps/vit/rings/dense/prompt_results.h"
 #include "vit/prompts.h"
 
 namespace vit::app {
@@ -33,13 +37,35 @@ class PhrasePrompts {
   std::filesystem::path boxes_file_;
 };
 
-/// The settings of a job.
-PromptOptions prompt_options_of(const PromptJob& job);
 /// The facts on which results depend, for runs that are continued.
 void note_prompts(MapOutputs& outputs, const PromptJob& job);
-/// Begins a run of phrases: loads the model, notes the facts, opens the outputs.
-PromptSegmenter open_phrases(ImageRun& run, const PromptJob& job, const PhrasePrompts& prompts,
-                             MapOutputs& outputs);
+
+/// A run of phrases and boxes over images; what becomes of an image is add()'s.
+class PhraseWork : public ImageWork {
+  const PhrasePrompts prompts_;  // read before the outputs are checked
+
+ public:
+  /// As MapOutputs(); `job` must outlive it.
+  PhraseWork(const char* command, const PromptJob& job, std::span<const MapFormat> formats,
+             std::vector<std::string_view> fallback);
+  /// Returns the exit code.
+  int run() { return outputs_.run(*this, {job_.choices.texts.file, job_.choices.boxes}); }
+
+ protected:
+  /// What an image of this name is asked.
+  ClassPrompts asked(const std::string& name) const;
+  PromptSegmenter& segmenter() { return *segmenter_; }
+
+  const PromptJob& job_;
+  MapOutputs outputs_;
+  const bool json_;  // lines are JSON
+
+ private:
+  std::optional<Request> load(ImageRun& run) override;
+  int finish(ImageRun& run) override { return outputs_.finish(run); }
+
+  std::optional<PromptSegmenter> segmenter_;
+};
 
 /// Objects of images by points, boxes and masks (segment_objects.cpp). Returns the exit code.
 int segment_objects(const PromptJob& job);

@@ -66,6 +66,9 @@ std::vector<Prompt> PhrasePrompts::of_image(const std::string& name) const {
   return out;
 }
 
+namespace {
+
+/// The settings of a job.
 PromptOptions prompt_options_of(const PromptJob& job) {
   PromptOptions out;
   out.threshold = job.threshold.value_or(out.threshold);
@@ -74,6 +77,8 @@ PromptOptions prompt_options_of(const PromptJob& job) {
   return out;
 }
 
+}  // namespace
+
 void note_prompts(MapOutputs& outputs, const PromptJob& job) {
   const PromptOptions options = prompt_options_of(job);
   outputs.note("task", job.semantic ? "semantic" : "instance");
@@ -81,13 +86,25 @@ void note_prompts(MapOutputs& outputs, const PromptJob& job) {
   outputs.note("rule", job.choices.rule == PromptRuleChoice::library ? "library" : "repository");
 }
 
-PromptSegmenter open_phrases(ImageRun& run, const PromptJob& job, const PhrasePrompts& prompts,
-                             MapOutputs& outputs) {
-  auto model = load_prompts(run, job.run.common, PromptUse::phrases);
-  note_prompts(outputs, job);
-  outputs.note("classes", prompts.labels());
-  outputs.open(run);
-  return PromptSegmenter(std::move(model), {.threads = outputs.threads()});
+PhraseWork::PhraseWork(const char* command, const PromptJob& job, std::span<const MapFormat> formats,
+                       std::vector<std::string_view> fallback)
+    : prompts_(job.choices),
+      job_(job),
+      outputs_(command, job.run, formats, std::move(fallback)),
+      json_(job.run.has_word("json") || job.run.writes_arrays()) {}
+
+ClassPrompts PhraseWork::asked(const std::string& name) const {
+  return {
+      .labels = prompts_.labels(), .prompts = prompts_.of_image(name), .options = prompt_options_of(job_)};
+}
+
+std::optional<Request> PhraseWork::load(ImageRun& run) {
+  auto model = load_prompts(run, job_.run.common, PromptUse::phrases);
+  note_prompts(outputs_, job_);
+  outputs_.note("classes", prompts_.labels());
+  outputs_.open(run);
+  segmenter_.emplace(std::move(model), PromptSegmenterOptions{.threads = outputs_.threads()});
+  return segmenter_->model().request();
 }
 
 bool is_prompt_model(const CommonOptions& common) {
@@ -97,59 +114,37 @@ bool is_prompt_model(const CommonOptions& common) {
 
 namespace {
 
-class PhraseWork : public ImageWork {
+class PhraseSegmentWork : public PhraseWork {
  public:
-  explicit PhraseWork(const PromptJob& job)
-      : job_(job),
-        options_(prompt_options_of(job)),
-        prompts_(job.choices),
-        outputs_("segment", job.run, kPromptFormats, {"png", "color"}),
-        json_(job.run.has_word("json") || job.run.writes_arrays()) {}
-
-  int run() { return outputs_.run(*this, {job_.choices.texts.file, job_.choices.boxes}); }
+  explicit PhraseSegmentWork(const PromptJob& job)
+      : PhraseWork("segment", job, kPromptFormats, {"png", "color"}) {}
 
  private:
-  std::optional<Request> load(ImageRun& run) override {
-    segmenter_.emplace(open_phrases(run, job_, prompts_, outputs_));
-    return segmenter_->model().request();
-  }
-
   std::string add(ImageRun& run, const StreamedImage& image) override {
     return failure_of([&] {
-      const ClassPrompts asked{.labels = prompts_.labels(),
-                               .prompts = prompts_.of_image(run.inputs()[image.index].name),
-                               .options = options_};
-      const auto features = segmenter_->encode(*image.outputs);
-      if (job_.run.raw) return write_raw(run, image, *features, asked);
-      if (!job_.semantic) return write_instances(run, image, *features, asked);
-      write_semantic(outputs_, run, image, find_pixels(*segmenter_, *features, asked),
-                     segment_colors(asked.prompts.size()), json_);
+      const ClassPrompts prompts = asked(run.inputs()[image.index].name);
+      const auto features = segmenter().encode(*image.outputs);
+      if (job_.run.raw) return write_raw(run, image, *features, prompts);
+      if (!job_.semantic) return write_instances(run, image, *features, prompts);
+      write_semantic(outputs_, run, image, find_pixels(segmenter(), *features, prompts),
+                     segment_colors(prompts.prompts.size()), json_);
     });
   }
 
-  int finish(ImageRun& run) override { return outputs_.finish(run); }
-
   void write_instances(ImageRun& run, const StreamedImage& image, const PromptFeatures& features,
-                       const ClassPrompts& asked) {
-    const FoundInstances all = find_instances(*segmenter_, features, asked);
+                       const ClassPrompts& prompts) {
+    const FoundInstances all = find_instances(segmenter(), features, prompts);
     if (outputs_.writes_arrays()) outputs_.add_arrays(run, image.index, arrays_of_masks(all.found));
     write_masks(outputs_, run, image, all.found);
     MapOutputs::print(run, line_of_masks(run.inputs()[image.index].name, all.found, "instance", json_));
   }
 
   void write_raw(ImageRun& run, const StreamedImage& image, const PromptFeatures& features,
-                 const ClassPrompts& asked) {
-    outputs_.add_arrays(run, image.index, find_raw(*segmenter_, features, asked));
-    const FoundInstances all = find_instances(*segmenter_, features, asked);
+                 const ClassPrompts& prompts) {
+    outputs_.add_arrays(run, image.index, find_raw(segmenter(), features, prompts));
+    const FoundInstances all = find_instances(segmenter(), features, prompts);
     MapOutputs::print(run, line_of_masks(run.inputs()[image.index].name, all.found, "instance", json_));
   }
-
-  const PromptJob& job_;
-  PromptOptions options_;
-  PhrasePrompts prompts_;
-  MapOutputs outputs_;
-  bool json_;
-  std::optional<PromptSegmenter> segmenter_;
 };
 
 }  // namespace
@@ -158,7 +153,7 @@ int segment_prompts(const PromptJob& job) {
   const PromptChoices& choices = job.choices;
   if (job.run.raw && !job.run.writes_arrays())
     fail_usage("--raw requires an output of arrays, .safetensors or .npz");
-  if (!choices.name_objects()) return PhraseWork(job).run();
+  if (!choices.name_objects()) return PhraseSegmentWork(job).run();
   if (choices.texts.are_given() || !choices.boxes.empty())
     fail_usage(
         "--points, --box and --objects mean one object each; --classes and --boxes find every instance: take "
