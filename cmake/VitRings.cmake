@@ -1,8 +1,9 @@
 # The rings: parts around the core that a build can do without. Each is a folder in vit/rings, apps/vit/rings, tests/rings and
 # tests/apps/rings, a label of its tests, and an option.
-set(VIT_ALL_RINGS dense prompts anomaly fit index show serve)
+set(VIT_ALL_RINGS dense prompts pages anomaly fit index show serve)
 option(VIT_RING_DENSE "Dense heads: depth, segments, boxes and keypoints" ON)
 option(VIT_RING_PROMPTS "What prompts name or show: vit segment --classes with SAM 3" ON)
+option(VIT_RING_PAGES "Pages of documents as many vectors each: ColModernVBERT" ON)
 option(VIT_RING_ANOMALY "Banks of good patches: vit anomaly" ON)
 option(VIT_RING_FIT "Fitting classifiers on features: vit fit" ON)
 option(VIT_RING_INDEX "Collections of images: vit index, search and duplicates" ON)
@@ -13,7 +14,7 @@ endif()
 option(VIT_SERVE "Build vit serve if Boost.Beast is installed" ON)
 
 set(VIT_RINGS "")  # that are built
-foreach(ring dense prompts anomaly fit index show)
+foreach(ring dense prompts pages anomaly fit index show)
   string(TOUPPER ${ring} option)
   if(VIT_RING_${option})
     list(APPEND VIT_RINGS ${ring})
@@ -36,7 +37,7 @@ function(vit_keep_rings list)
       list(FILTER ${list} EXCLUDE REGEX "/rings/${ring}/")
     endif()
   endforeach()
-  foreach(pair "dense=>show_maps" "dense=>dense_routes" "dense=>dense_tasks" "anomaly=>anomaly_bank" "index=>image_index"
+  foreach(pair "dense=>show_maps" "dense=>dense_routes" "dense=>dense_tasks" "anomaly=>anomaly_bank" "index=>image_index" "index=>page_index"
          "fit=>segment_pixels" "fit=>evaluate_pixels" "fit=>pixel_example" "fit=>paint_routes" "fit=>paint_task"
          "prompts=>segment_prompts" "prompts=>segment_objects" "prompts=>detect_prompts" "prompts=>prompt_results" "prompts=>bench_prompts"
          "dense prompts=>loaded_prompts" "dense=>prompt_routes")

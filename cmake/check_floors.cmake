@@ -18,7 +18,7 @@ set(floors_vit
     "towers       the whole forward pass of images and of texts, and which images are computed together"
     "api          what the public headers declare: models, sessions, streams, classifiers"
     "c            the C interface"
-    "rings/dense rings/prompts rings/anomaly rings/fit rings/without   maps, boxes and keypoints, what prompts name or show, anomalies, classes of one's own, the C functions of those not built")
+    "rings/dense rings/prompts rings/pages rings/anomaly rings/fit rings/without   maps, boxes and keypoints, what prompts name or show, pages as many vectors, anomalies, classes of one's own, the C functions of those not built")
 # The folders of apps/vit/; "." is the files at the top.
 set(floors_apps/vit
     "ground       command line, usage errors, values of options, standard streams, files written atomically, progress, sandbox"
@@ -29,7 +29,7 @@ set(floors_apps/vit
     "classes html   classes with their labels, pages of results"
     "commands     classify, evaluate, embed, preprocess, info, bench, tokenize, rope"
     "rings        what each ring adds: commands and measures"
-    "rings/dense rings/anomaly rings/fit rings/index rings/show rings/without   the rings, and their names in a build without them"
+    "rings/dense rings/pages rings/anomaly rings/fit rings/index rings/show rings/without   the rings, and their names in a build without them"
     "rings/serve/http   HTTP: connections, heads, bodies"
     "rings/serve/work   models, queues, decoding processes"
     "rings/serve/routes   the interfaces that clients know: OpenAI, immich, Weaviate, the page"

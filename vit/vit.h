@@ -25,6 +25,7 @@
 #include "vit/machine.h"
 #include "vit/model.h"
 #include "vit/outputs.h"
+#include "vit/pages.h"
 #include "vit/patchify.h"
 #include "vit/pixel_features.h"
 #include "vit/pixels.h"

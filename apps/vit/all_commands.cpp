@@ -7,15 +7,24 @@ namespace vit::app {
 
 std::vector<Command> all_commands() {
   return {
-      classify_command(),   evaluate_command({anomaly_measure(), scale_measure(), map_measure()}),
-      embed_command(),      depth_command(),
-      segment_command(),    detect_command(),
-      pose_command(),       preprocess_command(),
-      info_command(),       bench_command(bench_server, bench_prompts),
-      tokenize_command(),   rope_command(),
-      show_command(),       fit_command(),
-      index_command(),      search_command(),
-      duplicates_command(), anomaly_command(),
+      classify_command(),
+      evaluate_command({anomaly_measure(), scale_measure(), map_measure()}),
+      embed_command(embed_pages),
+      depth_command(),
+      segment_command(),
+      detect_command(),
+      pose_command(),
+      preprocess_command(),
+      info_command(),
+      bench_command(bench_server, bench_prompts),
+      tokenize_command(),
+      rope_command(),
+      show_command(),
+      fit_command(),
+      index_command(),
+      search_command(),
+      duplicates_command(),
+      anomaly_command(),
       serve_command(),
   };
 }

@@ -31,7 +31,7 @@ DICTIONARY = {"safetensors_header": "safetensors", "shards": "json", "head": "sa
               "open_clip_config": "configs", "model_folder": "configs", "tensor_names": "configs", "timm_preprocess": "configs",
               "hf_preprocess": "configs", "layout": "configs", "dense_config": "configs", "dense_head": "safetensors", "truth_map": "npy", "jpeg2000": "codestream", "pickle": "pickle_program",
               "tokenizer_folder": "tokenizer_json", "avif": "boxes", "ico": "bmp", "heif": "boxes", "index_facts": "json",
-              "index_files": "json", "index_partial": "json", "jsonl_partial": "json", "run_facts": "json", "texts": "json"}
+              "index_files": "json", "index_partial": "json", "page_index": "json", "page_index_partial": "json", "jsonl_partial": "json", "run_facts": "json", "texts": "json"}
 
 
 class Campaign:

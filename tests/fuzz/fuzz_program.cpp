@@ -28,6 +28,8 @@
 #include "tests/support/tar_writer.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
+#include "vit/io/json_writer.h"
+#include "vit/io/safetensors.h"
 
 namespace vit::fuzz {
 namespace {
@@ -85,6 +87,18 @@ class Index {
   test::TemporaryFolder folder_{kMemory};
   std::vector<std::pair<std::string, std::string>> originals_;
 };
+
+app::IndexModel page_index_model() {
+  app::IndexModel model = index_model();
+  model.features = app::kPageFeature;
+  return model;
+}
+
+/// The lines of two pages of two vectors and of one.
+std::string page_lines() {
+  return app::index_line({"a.png", 10, 1.5, 4, 3, 2}) + "\n" +
+         app::index_line({"b/\u00E9.png", 20, 2.5, 8, 6, 1}) + "\n";
+}
 
 /// Flat as by default.
 Index& flat_index() {
@@ -233,6 +247,73 @@ std::vector<std::string> index_partial_seeds() {
   writer.take_partial(index_model());
   for (const char* name : {"a.jpg", "b/\u00E9.png"})
     writer.add_partial({name, 10, 1.5, 4, 3}, std::vector<float>(kDim));
+  return {test::read_text(folder / "files.partial")};
+}
+
+void run_page_index(std::string_view input) {
+  constexpr std::size_t kVectors = 3;
+  static const test::TemporaryFolder folder(kMemory);
+  const Tensor<float> vectors(Shape{kVectors, kDim});
+  folder.write("files.jsonl", input);
+  internal::write_safetensors(
+      folder / "vectors.safetensors",
+      std::array{internal::TensorToWrite{
+          "vectors", internal::Dtype::f32, {kVectors, kDim}, std::as_bytes(vectors.flat())}});
+  std::string facts;
+  internal::JsonWriter json(facts);
+  json.begin_object();
+  page_index_model().write_members(json);
+  json.member("dim", kDim)
+      .member("type", "Flat")
+      .key("largest_error")
+      .json("0")
+      .member("vectors", "vectors.safetensors");
+  // as an attacker would write it
+  json.member("files", static_cast<std::size_t>(std::ranges::count(input, '\n')) +
+                           (!input.empty() && !input.ends_with('\n') ? 1 : 0));
+  json.member("checksum", app::lines_checksum(input)).end_object();
+  folder.write("index.json", facts);
+  const app::IndexContents index = app::read_index_folder(folder.path());
+  const std::vector<std::size_t> starts = app::vector_starts(index.files);
+  if (starts.back() != kVectors) throw std::logic_error("another number of vectors than stored");
+  for (std::size_t i = 0; i < index.files.size(); ++i) {
+    std::vector<float> rows((starts[i + 1] - starts[i]) * kDim);
+    index.vectors.read(starts[i], rows);
+  }
+}
+std::vector<std::string> page_index_seeds() {
+  return {page_lines()};
+}
+
+void run_page_index_partial(std::string_view input) {
+  constexpr std::size_t kVectors = 3;
+  static const test::TemporaryFolder folder(kMemory);
+  folder.write("files.partial", input);
+  folder.write("vectors.partial", std::string(kVectors * kDim * sizeof(float), '\x3F'));
+  std::size_t num_taken = 0, num_rows = 0;
+  {
+    app::IndexWriter writer(folder.path());
+    const std::vector<app::IndexedFile> files = writer.take_partial(page_index_model());
+    num_rows = files.size();
+    num_taken = app::vector_starts(files).back();
+    if (num_taken > kVectors) throw std::logic_error("more rows than vectors");
+    if (writer.add_partial({"more.png", 1, 2.5, 3, 4, 2}, std::vector<float>(2 * kDim)) != num_taken)
+      throw std::logic_error("vectors are added elsewhere than after those taken");
+  }
+  try {
+    if (app::IndexWriter(folder.path()).take_partial(page_index_model()).size() == num_rows + 1) return;
+  } catch (const Error& error) {
+    throw std::logic_error(std::string("what is added after a cut is refused: ") + error.what());
+  }
+  throw std::logic_error("what is added after a cut is not read");
+}
+std::vector<std::string> page_index_partial_seeds() {
+  const test::TemporaryFolder folder(kMemory);
+  {
+    app::IndexWriter writer(folder.path());
+    writer.take_partial(page_index_model());
+    writer.add_partial({"a.png", 10, 1.5, 4, 3, 2}, std::vector<float>(2 * kDim));
+  }
   return {test::read_text(folder / "files.partial")};
 }
 

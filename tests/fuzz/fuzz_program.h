@@ -31,6 +31,13 @@ std::vector<std::string> index_vectors_seeds();
 void run_index_partial(std::string_view input);
 std::vector<std::string> index_partial_seeds();
 
+/// The input is files.jsonl of an index of pages with three vectors, whose index.json agrees with it.
+void run_page_index(std::string_view input);
+std::vector<std::string> page_index_seeds();
+/// The input is files.partial of an index of pages; there are three vectors.
+void run_page_index_partial(std::string_view input);
+std::vector<std::string> page_index_partial_seeds();
+
 /// The input is x.jsonl.partial, which an interrupted run left.
 void run_jsonl_partial(std::string_view input);
 std::vector<std::string> jsonl_partial_seeds();

@@ -82,6 +82,8 @@ std::span<const Target> targets() {
       {"index_files", run_index_files, index_files_seeds, kLineStructure},
       {"index_vectors", run_index_vectors, index_vectors_seeds},
       {"index_partial", run_index_partial, index_partial_seeds, kLineStructure},
+      {"page_index", run_page_index, page_index_seeds, kLineStructure},
+      {"page_index_partial", run_page_index_partial, page_index_partial_seeds, kLineStructure},
       {"jsonl_partial", run_jsonl_partial, jsonl_partial_seeds, kLineStructure},
       {"paths", run_paths, paths_seeds, kLineStructure},
       {"texts", run_texts, texts_seeds, kLineStructure},

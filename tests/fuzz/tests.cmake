@@ -13,7 +13,7 @@ target_link_libraries(vit_fuzz_targets PUBLIC vit::vit PRIVATE ZLIB::ZLIB)
 set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_dense.cpp ${fuzz_dir}/fuzz_model.cpp ${fuzz_dir}/fuzz_text.cpp
                             PROPERTIES COMPILE_DEFINITIONS "VIT_FUZZ_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
 if(TARGET vit_program_parts)  # what only the program reads
-  list(APPEND fuzz_targets npy truth_map labels index_facts index_files index_vectors index_partial jsonl_partial paths texts boxes prompts video_header run_facts)
+  list(APPEND fuzz_targets npy truth_map labels index_facts index_files index_vectors index_partial page_index page_index_partial jsonl_partial paths texts boxes prompts video_header run_facts)
   target_sources(vit_fuzz_targets PRIVATE ${fuzz_dir}/fuzz_program.cpp)
   target_compile_definitions(vit_fuzz_targets PRIVATE VIT_FUZZ_PROGRAM)
   target_link_libraries(vit_fuzz_targets PUBLIC vit_program_parts)

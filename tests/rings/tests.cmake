@@ -3,7 +3,7 @@
 if(TARGET vit_program AND PROJECT_IS_TOP_LEVEL AND NOT VIT_SANITIZE AND VIT_CCACHE)
   set(core "${PROJECT_BINARY_DIR}_core")  # as deep as this one: relative paths in commands are the same
   set(options -DVIT_SERVE=OFF -DVIT_BUILD_FUZZERS=OFF)
-  foreach(ring dense prompts anomaly fit index show)
+  foreach(ring dense prompts pages anomaly fit index show)
     string(TOUPPER ${ring} upper)
     list(APPEND options -DVIT_RING_${upper}=OFF)
   endforeach()
@@ -16,7 +16,7 @@ if(TARGET vit_program AND PROJECT_IS_TOP_LEVEL AND NOT VIT_SANITIZE AND VIT_CCAC
   add_test(NAME rings.configure COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${core} -G ${CMAKE_GENERATOR} ${options})
   add_test(NAME rings.build COMMAND ${CMAKE_COMMAND} --build ${core} --target vit_program vit_tests)
   add_test(NAME rings.core COMMAND ${core}/tests/vit_tests "--test-case=apps:*,classifier:*,evaluate:*,model:*,rings:*,session:*,stream:*"
-                                 --test-suite-exclude=dense,prompts,anomaly,fit,index,show,serve)
+                                 --test-suite-exclude=dense,prompts,pages,anomaly,fit,index,show,serve)
   set_tests_properties(rings.configure PROPERTIES FIXTURES_SETUP rings_configured)
   set_tests_properties(rings.build PROPERTIES FIXTURES_REQUIRED rings_configured FIXTURES_SETUP rings_built TIMEOUT 1800)
   set_tests_properties(rings.core PROPERTIES FIXTURES_REQUIRED rings_built TIMEOUT 600 ENVIRONMENT "OMP_WAIT_POLICY=passive")

@@ -1,4 +1,4 @@
-// The regular expression of CLIP's tokenizers as a scan.
+// The regular expressions of CLIP's tokenizers and of GPT-2's as scans.
 #include "vit/text/clip_words.h"
 
 #include "vit/text/unicode.h"
@@ -73,6 +73,37 @@ std::vector<std::string_view> clip_words(std::string_view text, const ClipPatter
   return words;
 }
 
+std::vector<std::string_view> gpt2_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  const auto kind_at = [&](std::size_t& at) { return kind_of(next_code_point(text, at)); };
+  const auto end_of_run = [&](std::size_t from, Kind kind) {
+    for (std::size_t next = from; next < text.size(); from = next) {
+      if (kind_at(next) != kind) return from;
+    }
+    return text.size();
+  };
+  for (std::size_t start = 0; start < text.size();) {
+    std::size_t end = start + fixed_match(text.substr(start), {});
+    if (end == start) {
+      std::size_t first = text[start] == ' ' && start + 1 < text.size() ? start + 1 : start;
+      std::size_t ignored = first;
+      if (kind_at(ignored) == Kind::space) first = start;
+      ignored = first;
+      const Kind kind = kind_at(ignored);
+      end = end_of_run(first, kind);
+      if (kind == Kind::space &&
+          end < text.size()) {  // the last character belongs to what follows, if it can
+        std::size_t last = start;
+        for (std::size_t at = start; at < end; next_code_point(text, at)) last = at;
+        if (last > start) end = last;
+      }
+    }
+    words.push_back(text.substr(start, end - start));
+    start = end;
+  }
+  return words;
+}
+
 std::array<unsigned char, 256> byte_order() {
   const auto stands_for_itself = [](std::size_t byte) {
     return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
@@ -101,11 +132,12 @@ const std::array<std::string, 256>& byte_symbols() {
   return symbols;
 }
 
-ByteSymbols find_byte_symbols(const Vocabulary& vocabulary) {
+ByteSymbols find_byte_symbols(const Vocabulary& vocabulary, WordEnds ends) {
   ByteSymbols found;
   for (std::size_t byte = 0; byte < 256; ++byte) {
     found.inner[byte] = vocabulary.at(byte_symbols()[byte]);
-    found.last[byte] = vocabulary.at(byte_symbols()[byte] + "</w>");
+    found.last[byte] =
+        ends == WordEnds::none ? found.inner[byte] : vocabulary.at(byte_symbols()[byte] + "</w>");
   }
   return found;
 }

@@ -79,6 +79,10 @@ Words split_one(std::string text, const SplitterStep& step, bool first) {
       const auto words = clip_words(text, {});
       return Words(words.begin(), words.end());
     }
+    case SplitterStep::Kind::gpt2_words: {
+      const auto words = gpt2_words(text);
+      return Words(words.begin(), words.end());
+    }
     case SplitterStep::Kind::white_space: return cut_at_white_space(text);
     case SplitterStep::Kind::space_mark: return mark_spaces(text, step, first);
     case SplitterStep::Kind::space_with_previous: return cut_behind_spaces(text);

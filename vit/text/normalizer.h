@@ -35,6 +35,7 @@ std::string normalize(std::string text, const std::vector<NormalizerStep>& steps
 struct SplitterStep {
   enum class Kind {
     clip_words,           // and bytes become symbols
+    gpt2_words,           // the same
     white_space,          // split at White_Space, which is dropped
     space_mark,           // spaces become U+2581, one is prepended, splits before each
     space_with_previous,  // split after each space

@@ -314,12 +314,16 @@ BuiltTokenizer build_as_written(const TokenizerFolder& folder) {
   if (!folder.has("tokenizer.json")) missing(folder, "tokenizer.json", "the model's own page");
   TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
   PipelineEncoding encoding{std::move(file.model), {}, normalizer_steps(file), splitter_steps(file)};
-  const auto is_bytes = [](const Split& step) { return step.kind == Split::Kind::clip_words; };
-  const bool bytes = std::any_of(encoding.splitter.begin(), encoding.splitter.end(), is_bytes);
-  VIT_CHECK(bytes == file.word_ends, kWhere.with(ErrorKind::unsupported), file.name,
+  const auto has = [&](Split::Kind kind) {
+    return std::ranges::any_of(encoding.splitter, [&](const Split& step) { return step.kind == kind; });
+  };
+  const bool has_ends = has(Split::Kind::clip_words);
+  VIT_CHECK(has_ends == file.word_ends, kWhere.with(ErrorKind::unsupported), file.name,
             ": </w> without CLIP's pre-tokenizer, or vice versa");
-  if (auto* model = std::get_if<BytePairModel>(&encoding.model.algorithm); bytes && model != nullptr) {
-    model->symbols = find_byte_symbols(encoding.model.vocabulary);
+  auto* const model = std::get_if<BytePairModel>(&encoding.model.algorithm);
+  if (model != nullptr && (has_ends || has(Split::Kind::gpt2_words))) {
+    model->symbols =
+        find_byte_symbols(encoding.model.vocabulary, has_ends ? WordEnds::suffix : WordEnds::none);
   }
   Frame found = frame_of(file);
   add_tokens(folder, file.added, encoding);

@@ -133,10 +133,13 @@ void append_splitter(const Json& step, SplitterSteps& steps) {
   } else if (type == "Split") {
     steps.push_back(split_step(step));
   } else if (type == "ByteLevel") {
+    VIT_CHECK(!step.find_bool("add_prefix_space").value_or(true), kWhere, step.where(),
+              ".add_prefix_space is not known");
     // Part of clip_words; its own expression splits nothing that CLIP's has not split.
-    VIT_CHECK(!steps.empty() && steps.back().kind == SplitterStep::Kind::clip_words &&
-                  !step.find_bool("add_prefix_space").value_or(true),
-              kWhere, step.where(), ": ByteLevel is supported only after CLIP's expression");
+    if (!steps.empty() && steps.back().kind == SplitterStep::Kind::clip_words) return;
+    VIT_CHECK(steps.empty() && step.find_bool("use_regex").value_or(true), kWhere, step.where(),
+              ": ByteLevel is supported by itself with its own expression (GPT-2's), and after CLIP's");
+    steps.push_back({.kind = SplitterStep::Kind::gpt2_words});
   } else {
     refuse(step, "the pre-tokenizer " + plain_or_quoted(type));
   }

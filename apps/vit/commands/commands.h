@@ -4,12 +4,16 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "apps/vit/commands/measure.h"
 #include "apps/vit/ground/command_line.h"
 #include "apps/vit/ground/json_value.h"
 #include "apps/vit/options/options.h"
+#include "apps/vit/outputs/result_writer.h"
 
 namespace vit::app {
 
@@ -33,10 +37,23 @@ struct PromptBench {
 };
 using BenchPrompts = int (*)(const CommonOptions& common, const PromptBench& options);
 
+/// Vectors of pages or of questions to them, and the file that they are written to.
+struct EmbedPages {
+  const CommonOptions& common;
+  std::span<const std::string> inputs;
+  std::span<const std::string> texts;
+  std::optional<Shard> shard;
+  std::filesystem::path output;
+  ResultFormat format;
+  bool resume;
+};
+using EmbedPagesOf = int (*)(const EmbedPages& job);
+
 Command classify_command();
 /// With what it can measure besides accuracy, in the order of their options.
 Command evaluate_command(std::vector<std::shared_ptr<Measure>> measures);
-Command embed_command();
+/// `of_pages` embeds pages (--features page).
+Command embed_command(EmbedPagesOf of_pages);
 Command preprocess_command();
 Command info_command();
 /// `of_server` measures what a server of the model holds, `of_prompts` a model of prompts.

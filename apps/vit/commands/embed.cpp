@@ -16,6 +16,7 @@
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/features.h"
 #include "apps/vit/options/options.h"
+#include "apps/vit/options/page_vectors.h"
 #include "apps/vit/options/record.h"
 #include "apps/vit/outputs/parts_folder.h"
 #include "apps/vit/outputs/result_writer.h"
@@ -54,6 +55,13 @@ constexpr const char* kFooter =
     "  vit embed --model siglip2/ --text \"two cats\" --normalize --output cats.npy\n"
     "  vit embed --model siglip2/ --text-file names.txt --template \"a photo of a {}.\" --output "
     "classes.safetensors";
+
+constexpr const char* kPageHelp =
+    "  page                (n, t, E)         vectors of the tokens of a page (ColModernVBERT); by itself; "
+    "with "
+    "--text\n"
+    "                                        question (n, m, E): those of questions, compared by vit "
+    "search\n";
 
 constexpr std::size_t kPartSize = 10'000, kMaxPartSize = 1'000'000'000;
 
@@ -342,9 +350,28 @@ void take_resumed(EmbedOptions& options) {
   }
 }
 
-int embed(EmbedOptions& options) {
+/// Throws UsageError for options that pages do not have.
+int embed_page_vectors(const EmbedOptions& options, ResultFormat format, EmbedPagesOf of_pages) {
+  if (options.has_parts() || format == ResultFormat::npy)
+    fail_usage("--output: the vectors of pages differ in number; use .npz, .safetensors or .jsonl");
+  if (options.templates.are_given()) fail_usage("--template: questions to pages are used as they are");
+  if (options.resume && format != ResultFormat::jsonl) fail_usage("--resume continues only .jsonl files");
+  TextsToEncode texts = read_texts_to_encode(options);
+  if (texts.names.empty() && options.inputs.empty()) fail_usage("INPUT or --text is required");
+  if (options.shard) take_shard(texts.names, *options.shard);
+  return of_pages({.common = options.common,
+                   .inputs = options.inputs,
+                   .texts = texts.names,
+                   .shard = options.shard,
+                   .output = options.output,
+                   .format = format,
+                   .resume = options.resume});
+}
+
+int embed(EmbedOptions& options, EmbedPagesOf of_pages) {
   take_resumed(options);
   const ResultFormat format = format_of(options);
+  if (options.features == kPageFeature) return embed_page_vectors(options, format, of_pages);
   check_usage(options, format);
   TextsToEncode texts = read_texts_to_encode(options);
   if (options.shard) take_shard(texts.names, *options.shard);
@@ -362,6 +389,11 @@ int embed(EmbedOptions& options) {
                     work);
 }
 
+std::vector<std::string> with_pages(std::vector<std::string> names) {
+  names.emplace_back(kPageFeature);
+  return names;
+}
+
 /// Images, which are optional if there are texts.
 Option optional_inputs(std::vector<std::string>& inputs) {
   Option option = inputs_option(inputs);
@@ -371,12 +403,12 @@ Option optional_inputs(std::vector<std::string>& inputs) {
 
 }  // namespace
 
-Command embed_command() {
+Command embed_command(EmbedPagesOf of_pages) {
   const auto options = std::make_shared<EmbedOptions>();
   Command command{
       .name = "embed",
       .summary = "Write features of images and vectors of texts to a file",
-      .footer = "Features:\n" + features_help() + kFooter,
+      .footer = "Features:\n" + features_help() + kPageHelp + kFooter,
       .options =
           {optional_inputs(options->inputs),
            {.name = "-o,--output",
@@ -387,7 +419,7 @@ Command embed_command() {
            {.name = "--features",
             .type_name = "LIST",
             .help = "Comma-separated names, see below; default: projected if the model has it, else pooled",
-            .target = offering(text_target(options->features), feature_names())},
+            .target = offering(text_target(options->features), with_pages(feature_names()))},
            {.name = "--normalize",
             .type_name = "",
             .help = "Divide vectors of images and texts by their length",
@@ -409,7 +441,7 @@ Command embed_command() {
             .type_name = "",
             .help = "Continue an interrupted run of the same inputs (.jsonl, FOLDER/)",
             .flag = &options->resume}},
-      .run = [options] { return embed(*options); }};
+      .run = [options, of_pages] { return embed(*options, of_pages); }};
   add_text_options(command.options, options->texts);
   add_template_options(command.options, options->templates);
   add_image_run_options(command.options, options->common);

@@ -7,6 +7,7 @@
 #include "apps/vit/commands/commands.h"
 #include "apps/vit/commands/measure.h"
 #include "apps/vit/ground/command_line.h"
+#include "apps/vit/options/page_vectors.h"
 
 namespace vit::app {
 
@@ -19,6 +20,11 @@ Command pose_command();
 int bench_prompts(const CommonOptions& common, const PromptBench& options);
 /// --task depth|segment of evaluate: maps compared with those of a data set.
 std::shared_ptr<Measure> map_measure();
+
+// pages
+std::unique_ptr<PageVectors> load_page_vectors(const CommonOptions& options);
+/// --features page of embed.
+int embed_pages(const EmbedPages& job);
 
 // show
 Command show_command();

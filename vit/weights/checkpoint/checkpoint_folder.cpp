@@ -68,11 +68,18 @@ template <>
 constexpr const char* kNoTower<PromptConfig> =
     ": has no detector of prompts; those of SAM 3 (model_type sam3 or sam3_video) have one";
 template <>
+constexpr const char* kNoTower<PageConfig> =
+    ": has no encoder of pages; that of ColModernVBERT is implemented. Of ColPali and ColQwen2, whose "
+    "encoders "
+    "are decoders of language, the image tower runs: vit embed --features merged";
+template <>
 constexpr const char* kNoTower<TextConfig> =
     ": has no supported text tower; supported are those of CLIP, SigLIP, MetaCLIP 2, TIPSv2, Perception "
     "Encoder "
     "and "
-    "dino.txt, in the files of transformers, OpenCLIP and the publishers";
+    "dino.txt, in the files of transformers, OpenCLIP and the publishers; texts of ColModernVBERT are "
+    "questions "
+    "to pages (vit embed --features page, PageEncoder)";
 
 /// Sets the fields of a tower that depend on the values of tensors.
 void finish(LoadedTower<ModelConfig>& checkpoint, const SourceFiles& files) {
@@ -83,6 +90,10 @@ void finish(LoadedTower<ModelConfig>& checkpoint, const SourceFiles& files) {
 }
 
 void finish(LoadedTower<PromptConfig>& checkpoint, const SourceFiles& files) {
+  checkpoint.report.fingerprint = fingerprint(checkpoint.report, files.tensors);
+}
+
+void finish(LoadedTower<PageConfig>& checkpoint, const SourceFiles& files) {
   checkpoint.report.fingerprint = fingerprint(checkpoint.report, files.tensors);
 }
 
@@ -218,6 +229,14 @@ std::optional<ParsedPrompts> CheckpointFolder::parse(SourceFiles& files, const P
   return files.has_weights ? read_prompt_detector(files) : std::nullopt;
 }
 
+std::optional<Json> CheckpointFolder::config_of(const PageConfig*) const {
+  return layout_ ? std::nullopt : json("config.json");
+}
+
+std::optional<ParsedPage> CheckpointFolder::parse(SourceFiles& files, const PageConfig*) const {
+  return files.has_weights ? read_page_encoder(files) : std::nullopt;
+}
+
 SourceFiles CheckpointFolder::source_files(std::optional<Json> config) const {
   const TensorFile& model = *tensors();  // finds the root
   return {.tensors = model,
@@ -247,7 +266,8 @@ TensorFile CheckpointFolder::open_files() const {
   if (files_.set != WeightSet::one) return open_together(files_.weights, path());
   const fs::path& file = files_.weights.front();
   if (!options_.dense.head.empty()) return open_together({file, options_.dense.head}, file);
-  return open_weights(file, is_whole_model_of_language() ? is_tower_name : nullptr);
+  const bool only_tower = is_whole_model_of_language() && !is_page_model(*own_config());
+  return open_weights(file, only_tower ? is_tower_name : nullptr);
 }
 
 bool CheckpointFolder::is_whole_model_of_language() const {
@@ -312,8 +332,10 @@ LoadedTower<Config> CheckpointFolder::load() const {
 template const std::optional<ParsedModel>& CheckpointFolder::parsed() const;
 template const std::optional<ParsedText>& CheckpointFolder::parsed() const;
 template const std::optional<ParsedPrompts>& CheckpointFolder::parsed() const;
+template const std::optional<ParsedPage>& CheckpointFolder::parsed() const;
 template LoadedTower<ModelConfig> CheckpointFolder::load() const;
 template LoadedTower<TextConfig> CheckpointFolder::load() const;
 template LoadedTower<PromptConfig> CheckpointFolder::load() const;
+template LoadedTower<PageConfig> CheckpointFolder::load() const;
 
 }  // namespace vit::internal

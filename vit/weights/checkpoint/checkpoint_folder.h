@@ -48,7 +48,8 @@ class CheckpointFolder {
 
   /// A tower as parsed by its family, or the caller's layout, valid; only from the configuration files if
   /// there are no weights. For ModelConfig there is always one: throws Error if no family reads the files.
-  /// For TextConfig and PromptConfig nothing if the checkpoint has no supported text tower or detector.
+  /// For TextConfig, PromptConfig and PageConfig nothing if the checkpoint has no supported text tower,
+  /// detector or encoder of pages.
   template <typename Config>
   const std::optional<ParsedCheckpoint<Config>>& parsed() const;
   const ModelConfig& model_config() const { return parsed<ModelConfig>()->config; }
@@ -83,9 +84,11 @@ class CheckpointFolder {
   std::optional<Json> config_of(const ModelConfig*) const;
   std::optional<Json> config_of(const TextConfig*) const;
   std::optional<Json> config_of(const PromptConfig*) const;
+  std::optional<Json> config_of(const PageConfig*) const;
   std::optional<ParsedModel> parse(SourceFiles& files, const ModelConfig*) const;
   std::optional<ParsedText> parse(SourceFiles& files, const TextConfig*) const;
   std::optional<ParsedPrompts> parse(SourceFiles& files, const PromptConfig*) const;
+  std::optional<ParsedPage> parse(SourceFiles& files, const PageConfig*) const;
   /// The weights of the model, opened once for all towers.
   const std::shared_ptr<const TensorFile>& tensors() const;
   /// Whether the configuration is that of a language model with a vision tower.
@@ -106,7 +109,7 @@ class CheckpointFolder {
   std::span<const std::byte> memory_{};  // the weights, if the folder is in memory
   mutable std::map<std::string, std::optional<Json>> json_;
   mutable std::shared_ptr<const TensorFile> tensors_;
-  mutable std::tuple<Tower<ModelConfig>, Tower<TextConfig>, Tower<PromptConfig>> towers_;
+  mutable std::tuple<Tower<ModelConfig>, Tower<TextConfig>, Tower<PromptConfig>, Tower<PageConfig>> towers_;
   mutable std::string root_;  // prefix of all names of the model
   mutable bool in_training_file_ = false;
   mutable std::vector<std::string> found_;  // notes on the location of the model

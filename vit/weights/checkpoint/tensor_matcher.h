@@ -18,6 +18,7 @@
 #include "vit/weights/dense_weights.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/model_weights.h"
+#include "vit/weights/page_weights.h"
 #include "vit/weights/prompt_weights.h"
 #include "vit/weights/text_tower_weights.h"
 
@@ -31,6 +32,9 @@ namespace vit::internal {
 FormSizes form_sizes(const ModelConfig& config);
 FormSizes form_sizes(const TextConfig& config);
 inline FormSizes form_sizes(const PromptConfig&) {
+  return {};
+}
+inline FormSizes form_sizes(const PageConfig&) {
   return {};
 }
 

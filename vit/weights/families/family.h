@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "vit/config.h"
+#include "vit/config/page_config.h"
 #include "vit/config/prompt_config.h"
 #include "vit/text_config.h"
 #include "vit/weights/families/head_layout.h"
@@ -35,6 +36,7 @@ struct ParsedCheckpoint {
 using ParsedModel = ParsedCheckpoint<ModelConfig>;
 using ParsedText = ParsedCheckpoint<TextConfig>;
 using ParsedPrompts = ParsedCheckpoint<PromptConfig>;
+using ParsedPage = ParsedCheckpoint<PageConfig>;
 
 /// A family of image towers.
 struct Family {
@@ -155,6 +157,8 @@ extern const TextFamily kOpenAiTextFamily;    // families/openai_text.cpp
 /// The detector of prompts in the file of an image tower (families/hf_sam3_detector.cpp); nothing for other
 /// checkpoints.
 std::optional<ParsedPrompts> read_prompt_detector(const SourceFiles& files);
+/// The encoder of pages after an image tower (families/hf_modernvbert.cpp); nothing for other checkpoints.
+std::optional<ParsedPage> read_page_encoder(const SourceFiles& files);
 
 /// Only the logit scale is stored: no bias.
 inline constexpr Row kLogitScale[] = {at(Place::outside, {Part::logit_scale, "logit_scale"}),

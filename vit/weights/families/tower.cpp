@@ -182,6 +182,10 @@ bool is_whole_model(const Json& config) {
          (nested(config, {"vision_config", "thinker_config", "vlm_config"}) || *type != "pixtral");
 }
 
+bool is_page_model(const Json& config) {
+  return config.find_string("model_type") == "colmodernvbert";
+}
+
 bool is_tower_name(std::string_view name) {
   const std::string_view inner = inner_name(name);
   const auto begins = [&](std::string_view front) { return !front.empty() && inner.starts_with(front); };

@@ -20,6 +20,9 @@ bool is_whole_model(const Json& config);
 /// model, by the front of its name.
 bool is_tower_name(std::string_view name);
 
+/// Whether what a whole model makes of its visual tokens is implemented (families/hf_modernvbert.cpp).
+bool is_page_model(const Json& config);
+
 /// The language model's part of config.json, which may be nested.
 Json whole_config(const Json& config);
 /// The tower's part of config.json: its vision_config, or the whole where only the tower is saved.

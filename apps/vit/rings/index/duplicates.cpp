@@ -236,6 +236,7 @@ class Duplicates : public IndexWork {
 int duplicates_in_index(const DuplicatesOptions& options) {
   if (!options.html.empty()) check_output_place(options.html);
   IndexContents contents = read_index_folder(options.inputs.front(), index_trust(options.trusts_index));
+  require_images(contents, options.inputs.front(), "vit duplicates");
   CommonOptions common = options.common;
   common.model = contents.facts.model.model;  // shown on the page
   const Collection collection = read_collection(std::move(contents));

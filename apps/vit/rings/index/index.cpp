@@ -35,11 +35,13 @@ constexpr const char* kFooter =
     "--type takes FAISS factory strings: Flat (exact) and SQfp16 (half the memory), which need no FAISS,\n"
     "HNSW32 (fast), IVF1024,PQ32 (small), ... largest_error in index.json bounds the error of a "
     "cosine.\n"
+    "With --pages files.jsonl has the number of vectors of each file, and there is no vectors.faiss.\n"
     "FAISS reads vectors.faiss back only if the same user wrote it; otherwise it is rebuilt from the "
     "vectors.\n"
     "Examples:\n"
     "  vit index photos/ --output photos.index\n"
-    "  vit index --model clip/ --type SQfp16 photos/ --output photos.index";
+    "  vit index --model clip/ --type SQfp16 photos/ --output photos.index\n"
+    "  vit index --model colmodernvbert/ --pages scans/ --output scans.index";
 
 struct IndexOptions {
   CommonOptions common;
@@ -47,14 +49,16 @@ struct IndexOptions {
   std::filesystem::path output;
   std::string type = "Flat";
   std::string features;
+  bool pages = false;
   bool trusts_index = false;
 };
 
-/// The location of a vector: in the existing index, or among the newly embedded ones.
+/// The location of the vectors of a file: in the existing index, or among the newly embedded ones.
 struct Place {
   enum class Store { none, index, partial };
   Store store = Store::none;
-  std::size_t row = 0;
+  std::size_t file = 0;   // there
+  std::size_t first = 0;  // of its vectors
 };
 
 struct IndexRow {
@@ -86,6 +90,7 @@ class ExistingIndex {
     if (!known.is_same(file)) return {};
     file.width = known.width;
     file.height = known.height;
+    file.vectors = known.vectors;
     return found->second;
   }
   /// Whether a complete index has exactly these files in this order, in files of this release and user.
@@ -96,7 +101,7 @@ class ExistingIndex {
     for (std::size_t i = 0; i < files.size(); ++i) {
       if (index_line(contents_->files[i]) != index_line(files[i])) return false;
     }
-    return has_own_faiss_file(folder_, contents_->facts, seal);
+    return facts.model.has_pages() || has_own_faiss_file(folder_, contents_->facts, seal);
   }
   /// One line for the user about files of the index that are not among `rows`; "" if there are
   /// none.
@@ -129,10 +134,11 @@ class ExistingIndex {
 
  private:
   void add(const std::vector<IndexedFile>& files, Place::Store store) {
-    for (std::size_t i = 0; i < files.size(); ++i) by_name_[files[i].file] = {store, i};
+    const std::vector<std::size_t> starts = vector_starts(files);
+    for (std::size_t i = 0; i < files.size(); ++i) by_name_[files[i].file] = {store, i, starts[i]};
   }
   const IndexedFile& file_at(Place place) const {
-    return place.store == Place::Store::index ? contents_->files[place.row] : partial_[place.row];
+    return place.store == Place::Store::index ? contents_->files[place.file] : partial_[place.file];
   }
 
   std::filesystem::path folder_;
@@ -153,8 +159,14 @@ class Indexing : public IndexWork {
   explicit Indexing(const IndexOptions& options) : options_(options) {}
 
   std::optional<Request> load(ImageRun& run) override {
-    feature_.emplace(options_.features, *run.load());
-    facts_ = {.model = index_model(options_.common, run.model(), *feature_), .type = options_.type};
+    if (options_.pages) {
+      pages_ = load_page_vectors(options_.common);
+      run.set_model(pages_->image());
+      facts_ = {.model = index_model(options_.common, *pages_), .type = options_.type};
+    } else {
+      feature_.emplace(options_.features, *run.load());
+      facts_ = {.model = index_model(options_.common, run.model(), *feature_), .type = options_.type};
+    }
     if (!plain_type(options_.type)) VectorIndex::check_type(options_.type, facts_.model.dim);
     check_preprocessing(run.inputs(), run.model());
     hold_interrupts();
@@ -162,7 +174,7 @@ class Indexing : public IndexWork {
     existing_.emplace(options_.output, index_trust(options_.trusts_index), facts_.model, *writer_);
     keep_missing(run.list());
     num_new_ = run.inputs().size();
-    return feature_->output;
+    return Request(pages_ ? Output::merged : feature_->output);
   }
 
   int finish(ImageRun& run) override {
@@ -193,8 +205,8 @@ class Indexing : public IndexWork {
       list.notes.push_back({options_.output.string(), std::move(dropped)});
   }
 
-  void take(std::size_t index, const IndexedFile& file, std::vector<float> vector) override {
-    rows_[missing_rows_[index]] = {file, {Place::Store::partial, writer_->add_partial(file, vector)}};
+  void take(std::size_t index, const IndexedFile& file, std::vector<float> vectors) override {
+    rows_[missing_rows_[index]] = {file, {Place::Store::partial, 0, writer_->add_partial(file, vectors)}};
   }
 
   /// Writes the index if all images are embedded and it has changed. Returns the summary.
@@ -220,10 +232,16 @@ class Indexing : public IndexWork {
   IndexFacts write_rows(std::span<const IndexedFile> files) {
     const StoredVectors old = existing_->vectors(), fresh = writer_->partial();
     const std::size_t dim = facts_.model.dim;
+    const std::vector<std::size_t> starts = vector_starts(files);
     const auto read_rows = [&](std::size_t first, std::span<float> out) {
-      for (std::size_t i = 0; i * dim < out.size(); ++i) {
-        const Place place = rows_[first + i].place;
-        (place.store == Place::Store::index ? old : fresh).read(place.row, out.subspan(i * dim, dim));
+      auto file = static_cast<std::size_t>(std::ranges::upper_bound(starts, first) - starts.begin()) - 1;
+      for (const std::size_t end = first + out.size() / dim; first < end; ++file) {
+        const std::size_t count = std::min(starts[file + 1], end) - first;
+        const Place place = rows_[file].place;
+        (place.store == Place::Store::index ? old : fresh)
+            .read(place.first + first - starts[file], out.first(count * dim));
+        out = out.subspan(count * dim);
+        first += count;
       }
     };
     facts_.largest_error = existing_->stored_error();
@@ -247,11 +265,20 @@ void take_existing(IndexOptions& options) {
   if (!std::filesystem::is_regular_file(facts, unknown)) return;
   const RunModel made = parse_run_model(internal::load_json(facts));
   take_record(made, facts.string(), options.common);
-  if (options.features.empty()) options.features = made.features;
+  if (made.features == kPageFeature) {
+    if (!options.features.empty())
+      fail_usage("--features: ", options.output.string(), " is an index of pages, whose feature is page");
+    options.pages = true;
+  } else if (options.features.empty()) {
+    options.features = made.features;
+  }
 }
 
 int index(IndexOptions& options) {
   take_existing(options);
+  if (options.pages && !options.features.empty()) fail_usage("--features: --pages takes the feature page");
+  if (options.pages && !plain_type(options.type))
+    fail_usage("--type: pages have many vectors each, which are searched exactly: Flat or SQfp16");
   if (!plain_type(options.type) && !VectorIndex::is_available())
     VectorIndex::check_type(options.type, 0);  // throws
   Indexing work(options);
@@ -286,6 +313,10 @@ Command index_command() {
             .type_name = "NAME",
             .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",
             .target = offering(text_target(options->features), vector_names())},
+           {.name = "--pages",
+            .type_name = "",
+            .help = "Many vectors of each page, of a model that gives them (ColModernVBERT)",
+            .flag = &options->pages},
            trust_option(options->trusts_index)},
       .run = [options] { return index(*options); }};
   add_image_run_options(command.options, options->common);

@@ -18,6 +18,7 @@
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/rings/index/vector_index.h"
 #include "vit/base/check.h"
+#include "vit/base/checked.h"
 #include "vit/io/atomic_file.h"
 #include "vit/io/json.h"
 
@@ -37,6 +38,7 @@ constexpr const char* kExact = "vectors.npy";  // up to 0.2, for types of index 
 constexpr const char* kPartialFiles = "files.partial";
 constexpr const char* kPartialVectors = "vectors.partial";
 constexpr const char* kNew = ".new";
+constexpr std::size_t kMaxPageVectors = std::size_t{1} << 16;
 constexpr std::size_t kMaxDim = std::size_t{1} << 22;  // most classes of a model, the longest feature
 
 fs::path with_suffix(const fs::path& path, const char* suffix) {
@@ -54,13 +56,6 @@ void write_whole(const fs::path& path, std::string_view bytes) {
   AtomicFile file(path, "index");
   file.write(std::as_bytes(std::span(bytes)));
   file.commit();
-}
-
-std::string checksum(std::string_view bytes) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%08lx",
-                ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-  return text;
 }
 
 void write_model(JsonWriter& json, const IndexModel& model) {
@@ -89,7 +84,8 @@ IndexedFile parse_line(const std::string& line, const std::string& place) {
           .size = static_cast<std::uintmax_t>(json.at("size").as_integer()),
           .modified = json.at("modified").as_double(),
           .width = json.at("width").as_size(),
-          .height = json.at("height").as_size()};
+          .height = json.at("height").as_size(),
+          .vectors = json.find_size("vectors", {1, kMaxPageVectors}).value_or(0)};
 }
 
 std::vector<IndexedFile> parse_files(const std::string& bytes, const fs::path& path) {
@@ -168,13 +164,39 @@ IndexContents read_index_folder(const fs::path& folder, IndexTrust trust) {
                          .vectors = {},
                          .is_current = is_current};
   const std::size_t n = contents.files.size();
-  VIT_CHECK(json.at("files").as_size() == n && json.at("checksum").as_string() == checksum(lines), kWhere,
-            folder.string(), ": its files are from different runs: ", kFacts, " has ",
+  VIT_CHECK(json.at("files").as_size() == n && json.at("checksum").as_string() == lines_checksum(lines),
+            kWhere, folder.string(), ": its files are from different runs: ", kFacts, " has ",
             json.at("files").as_size(), " files, ", kFiles, " ", n, " files, or others; run vit index again");
-  contents.vectors = is_current
-                         ? StoredVectors::in_safetensors(folder / kVectors, n, contents.facts.model.dim)
-                         : former_vectors(folder, contents.facts, n, trust);
+  const bool has_pages = contents.facts.model.has_pages();
+  for (const IndexedFile& file : contents.files)
+    VIT_CHECK((file.vectors != 0) == has_pages, kWhere, (folder / kFiles).string(), ": ",
+              printable(file.file), has_pages ? " has no number of vectors" : " has many vectors",
+              ", but the index is one of ", has_pages ? "pages" : "images", "; run vit index again");
+  const std::size_t num_vectors = vector_starts(contents.files).back();
+  contents.vectors =
+      is_current ? StoredVectors::in_safetensors(folder / kVectors, num_vectors, contents.facts.model.dim)
+                 : former_vectors(folder, contents.facts, n, trust);
   return contents;
+}
+
+std::vector<std::size_t> vector_starts(std::span<const IndexedFile> files) {
+  std::vector<std::size_t> starts{0};
+  for (const IndexedFile& file : files)
+    starts.push_back(checked_add(starts.back(), file.num_vectors(), kWhere));
+  return starts;
+}
+
+void require_images(const IndexContents& contents, const fs::path& folder, const char* what) {
+  VIT_CHECK(!contents.facts.model.has_pages(), kWhere.with(ErrorKind::unsupported), folder.string(),
+            ": is an index of pages, each of which has many vectors; ", what,
+            " needs one vector of each file: an index without --pages");
+}
+
+std::string lines_checksum(std::string_view bytes) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%08lx",
+                ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  return text;
 }
 
 std::string index_line(const IndexedFile& file) {
@@ -183,7 +205,9 @@ std::string index_line(const IndexedFile& file) {
   std::string out;
   JsonWriter json(out);
   json.begin_object().member("file", file.file).member("size", file.size).key("modified").json(modified);
-  json.member("width", file.width).member("height", file.height).end_object();
+  json.member("width", file.width).member("height", file.height);
+  if (file.vectors != 0) json.member("vectors", file.vectors);
+  json.end_object();
   return out;
 }
 
@@ -219,6 +243,7 @@ std::vector<IndexedFile> IndexWriter::take_partial(const IndexModel& model) {
   std::error_code error;
   const std::uintmax_t num_bytes = fs::file_size(folder_ / kPartialVectors, error);
   const std::uintmax_t num_vectors = error ? 0 : num_bytes / vector_bytes;
+  std::size_t num_taken = 0;
   std::ifstream lines(folder_ / kPartialFiles, std::ios::binary);
   lines.exceptions(std::ios::badbit);  // out of memory must not look like the end
   std::size_t bytes = 0;
@@ -228,8 +253,13 @@ std::vector<IndexedFile> IndexWriter::take_partial(const IndexModel& model) {
     parse_model(parse_json(line, place)).check_same(model, place + ": left by an interrupted run");
     bytes = line.size() + 1;  // not those of `first`: the same model may have had another path
     // a line without a line break is incomplete
-    while (rows.size() < num_vectors && std::getline(lines, line) && !lines.eof()) {
-      rows.push_back(parse_line(line, place));
+    while (num_taken < num_vectors && std::getline(lines, line) && !lines.eof()) {
+      IndexedFile file = parse_line(line, place);
+      VIT_CHECK((file.vectors != 0) == model.has_pages(), kWhere, place, ": ", printable(file.file),
+                " is not of an index of ", model.has_pages() ? "pages" : "images");
+      if (file.num_vectors() > num_vectors - num_taken) break;
+      num_taken += file.num_vectors();
+      rows.push_back(std::move(file));
       bytes += line.size() + 1;
     }
   }
@@ -242,23 +272,23 @@ std::vector<IndexedFile> IndexWriter::take_partial(const IndexModel& model) {
     VIT_CHECK(!unwritable && out.is_open(), kWhere.with(ErrorKind::io), (folder_ / name).string(),
               ": cannot be written");
   };
-  open(partial_vectors_, kPartialVectors, rows.size() * vector_bytes);
+  open(partial_vectors_, kPartialVectors, num_taken * vector_bytes);
   open(partial_files_, kPartialFiles, rows.empty() ? 0 : bytes);
   if (rows.empty()) partial_files_ << first << std::flush;
-  num_partial_ = rows.size();
+  num_partial_ = num_taken;
   dim_ = model.dim;
   return rows;
 }
 
-std::size_t IndexWriter::add_partial(const IndexedFile& file, std::span<const float> vector) {
-  // the line is written after the vector: a complete line has its vector
-  partial_vectors_.write(reinterpret_cast<const char*>(vector.data()),
-                         static_cast<std::streamsize>(vector.size_bytes()));
+std::size_t IndexWriter::add_partial(const IndexedFile& file, std::span<const float> vectors) {
+  // the line is written after the vectors: a complete line has them
+  partial_vectors_.write(reinterpret_cast<const char*>(vectors.data()),
+                         static_cast<std::streamsize>(vectors.size_bytes()));
   partial_vectors_.flush();
   partial_files_ << index_line(file) << '\n' << std::flush;
   VIT_CHECK(partial_vectors_.good() && partial_files_.good(), kWhere.with(ErrorKind::io), folder_.string(),
             ": cannot be written; is the disk full?");
-  return num_partial_++;
+  return std::exchange(num_partial_, num_partial_ + file.num_vectors());
 }
 
 StoredVectors IndexWriter::partial() const {
@@ -269,11 +299,12 @@ StoredVectors IndexWriter::partial() const {
 void IndexWriter::write_new(IndexFacts& facts, std::span<const IndexedFile> files, const ReadVectors& read,
                             const IndexSeal& seal) {
   const auto fresh = [this](const char* name) { return with_suffix(folder_ / name, kNew); };
-  const std::size_t n = files.size(), dim = facts.model.dim;
+  const std::size_t n = vector_starts(files).back(), dim = facts.model.dim;
   if (const auto plain = plain_type(facts.type)) {
     facts.largest_error = std::max(
-        facts.largest_error,
-        write_vectors({.safetensors = fresh(kVectors), .faiss = fresh(kFaiss)}, *plain, n, dim, read));
+        facts.largest_error, write_vectors({.safetensors = fresh(kVectors),
+                                            .faiss = facts.model.has_pages() ? fs::path() : fresh(kFaiss)},
+                                           *plain, n, dim, read));
   } else {
     write_vectors({.safetensors = fresh(kVectors), .faiss = {}}, PlainType::flat, n, dim, read);
     const Tensor<float> vectors = StoredVectors::in_safetensors(fresh(kVectors), n, dim).read_all();
@@ -294,7 +325,7 @@ void IndexWriter::write_new(IndexFacts& facts, std::span<const IndexedFile> file
   write_model(json, facts.model);
   json.member("type", facts.type).key("largest_error").json(number).member("vectors", kVectors);
   if (!facts.seal.empty()) json.member("seal", facts.seal);
-  json.member("files", n).member("checksum", checksum(lines)).end_object();
+  json.member("files", files.size()).member("checksum", lines_checksum(lines)).end_object();
   write_whole(fresh(kFacts), text + "\n");  // commits
 }
 

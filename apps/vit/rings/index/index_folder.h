@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/vit/options/page_vectors.h"
 #include "apps/vit/outputs/run_facts.h"
 #include "apps/vit/rings/index/stored_vectors.h"
 #include "vit/io/source_file.h"
@@ -43,7 +44,9 @@ struct IndexedFile {
   double modified = 0;      // seconds since 1970
   std::size_t width = 0;
   std::size_t height = 0;
+  std::size_t vectors = 0;  // of a page; 0 = one vector, as of all files of an index of images
 
+  std::size_t num_vectors() const noexcept { return vectors != 0 ? vectors : 1; }
   /// Whether the file is the one that was embedded, judged by size and time.
   bool is_same(const IndexedFile& other) const;
 };
@@ -51,6 +54,9 @@ struct IndexedFile {
 /// The properties of the vectors of an index.
 struct IndexModel : RunModel {
   std::size_t dim = 0;
+
+  /// Whether each file has many vectors.
+  bool has_pages() const { return features == kPageFeature; }
 };
 
 struct IndexFacts {
@@ -61,16 +67,21 @@ struct IndexFacts {
   std::string seal{};  // IndexSeal::digest() of vectors.faiss, if it is more than the vectors
 };
 
-/// A complete index. Letters: n files.
+/// A complete index. Letters: n files, N vectors: n, or those of all pages.
 struct IndexContents {
   IndexFacts facts;
   std::vector<IndexedFile> files;  // (n)
-  StoredVectors vectors;           // (n, C), as exact as stored
+  StoredVectors vectors;           // (N, C), as exact as stored, file by file
   bool is_current = true;          // false: written by a release up to 0.2
 };
 
 /// Whether FAISS may read the files of an index of 0.2: only if the user trusts them.
 enum class IndexTrust { checked, trusted };
+
+/// The first vector of each file, and the number of all, (n + 1). Throws Error on overflow.
+std::vector<std::size_t> vector_starts(std::span<const IndexedFile> files);
+/// Throws Error (unsupported) that `what` needs one vector of each file, if this is an index of pages.
+void require_images(const IndexContents& contents, const std::filesystem::path& folder, const char* what);
 
 /// Whether `folder` contains an index, complete or not.
 bool is_index_folder(const std::filesystem::path& folder);
@@ -94,8 +105,9 @@ class IndexWriter {
   /// The files that an interrupted run of this model has embedded; their vectors are the first of partial().
   /// Throws Error that names both models if it used another one.
   std::vector<IndexedFile> take_partial(const IndexModel& model);
-  /// Stores a vector (C) for a run that continues this one, however it ends. Returns its index in partial().
-  std::size_t add_partial(const IndexedFile& file, std::span<const float> vector);
+  /// Stores the vectors (file.num_vectors(), C) for a run that continues this one, however it ends. Returns
+  /// the index of the first in partial().
+  std::size_t add_partial(const IndexedFile& file, std::span<const float> vectors);
   /// The vectors taken and added, as stored on disk.
   StoredVectors partial() const;
   /// Replaces the index by these files and their vectors, and drops partial results. `facts` without seal,
@@ -115,6 +127,8 @@ class IndexWriter {
   std::size_t num_partial_ = 0, dim_ = 0;
 };
 
+/// What index.json has of the lines of files.jsonl, against files of different runs.
+std::string lines_checksum(std::string_view bytes);
 /// The line of a file, without its line break.
 std::string index_line(const IndexedFile& file);
 

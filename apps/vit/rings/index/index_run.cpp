@@ -34,6 +34,10 @@ IndexModel index_model(const CommonOptions& options, const Model& model, const V
   return {run_model(options, model, std::span(&name, 1)), feature.dim(model.config())};
 }
 
+IndexModel index_model(const CommonOptions& options, const PageVectors& pages) {
+  return {pages.record(options), pages.dim()};
+}
+
 Option trust_option(bool& trusts_index) {
   return {.name = "--trust-index",
           .type_name = "",
@@ -69,7 +73,13 @@ std::string IndexWork::add(ImageRun& run, const StreamedImage& image) {
   std::vector<float> vector;
   const std::string failure = failure_of([&] {
     file = describe_input(run.inputs()[image.index]);
-    vector = feature_->vector(*image.outputs);
+    if (!pages_) {
+      vector = feature_->vector(*image.outputs);
+      return;
+    }
+    const Tensor<float> page = pages_->page(*image.outputs);
+    file.vectors = page.dim(0);
+    vector.assign(page.flat().begin(), page.flat().end());
   });
   if (!failure.empty()) return failure;
   file.width = image.size.width;

@@ -1,8 +1,10 @@
-// Embeds images for an index: one vector of length 1 per image.
+// Embeds images for an index: one vector of length 1 per image, or many per page.
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +32,8 @@ struct VectorFeature {
 
 /// The model, feature and preprocessing of a run, as recorded in index.json.
 IndexModel index_model(const CommonOptions& options, const Model& model, const VectorFeature& feature);
+/// The same of pages.
+IndexModel index_model(const CommonOptions& options, const PageVectors& pages);
 /// The option --trust-index.
 Option trust_option(bool& trusts_index);
 inline IndexTrust index_trust(bool trusts_index) {
@@ -50,10 +54,12 @@ class IndexWork : public ImageWork {
   std::string add(ImageRun& run, const StreamedImage& image) final;
 
  protected:
-  /// Takes the vector of an input that could be embedded.
-  virtual void take(std::size_t index, const IndexedFile& file, std::vector<float> vector) = 0;
+  /// Takes the vector of an input that could be embedded, or the vectors of a page.
+  virtual void take(std::size_t index, const IndexedFile& file, std::vector<float> vectors) = 0;
 
-  std::optional<VectorFeature> feature_;  // set by load()
+  // one of these is set by load()
+  std::optional<VectorFeature> feature_;
+  std::unique_ptr<PageVectors> pages_;
 };
 
 }  // namespace vit::app

@@ -2,11 +2,13 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
@@ -15,6 +17,7 @@
 #include "apps/vit/options/record.h"
 #include "apps/vit/rings/index/index_run.h"
 #include "apps/vit/rings/index/index_search.h"
+#include "apps/vit/rings/index/page_search.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
@@ -31,8 +34,10 @@ constexpr const char* kFooter =
     "query\n"
     "is searched separately. Texts need an index of a model with a text tower, of the features that are "
     "compared with texts.\n"
+    "Of an index of pages a score is the sum over the tokens of the query of their best match on the page.\n"
     "Examples:\n"
     "  vit search photos.index cat.jpg\n"
+    "  vit search scans.index --text \"revenue by quarter\"\n"
     "  vit search photos.index cat1.jpg cat2.jpg --top 100 --format json\n"
     "  vit search clip.index --text \"a dog on a beach\"\n"
     "  vit search photos.index queries/ --each --format csv --parameters nprobe=32";
@@ -55,7 +60,7 @@ struct SearchOptions {
 /// A vector to search for, and the names of the queries in it.
 struct Query {
   std::vector<std::string> names;
-  std::vector<float> vector;  // (d), of length 1
+  std::vector<float> vector;  // (d), of length 1; of pages those of all tokens, one after the other
 };
 
 std::string joined(const std::vector<std::string>& names) {
@@ -129,22 +134,35 @@ Query mean_of(std::span<const Query> queries) {
   return mean;
 }
 
+/// All queries as one: a page is to match all of their vectors.
+Query all_vectors_of(std::span<const Query> queries) {
+  Query all;
+  for (const Query& query : queries) {
+    all.names.push_back(query.names.front());
+    all.vector.insert(all.vector.end(), query.vector.begin(), query.vector.end());
+  }
+  return all;
+}
+
 /// An index, the queries to it, and what is found.
 class Search : public IndexWork {
  public:
   explicit Search(const SearchOptions& options)
-      : options_(options),
-        contents_(read_index_folder(options.folder, index_trust(options.trusts_index))),
-        index_(options.folder, contents_, options.parameters) {
-    if (!index_.note().empty() && !options.common.quiet)
-      print_failure(options.folder.string(), index_.note());
+      : options_(options), contents_(read_index_folder(options.folder, index_trust(options.trusts_index))) {
+    if (contents_.facts.model.has_pages()) {
+      if (!options.parameters.empty()) fail_usage("--parameters: an index of pages is searched exactly");
+    } else {
+      index_.emplace(options.folder, contents_, options.parameters);
+    }
+    if (index_ && !index_->note().empty() && !options.common.quiet)
+      print_failure(options.folder.string(), index_->note());
     take_record(contents_.facts.model, (options.folder / "index.json").string(), options_.common);
   }
 
   int run() {
     const std::vector<std::filesystem::path> pictures =
         indexed_files(options_.common, contents_.files, options_.html);
-    if (options_.queries.empty()) return run_of_texts(pictures);
+    if (options_.queries.empty()) return index_ ? run_of_texts(pictures) : run_of_questions(pictures);
     return run_images({.name = "search",
                        .common = options_.common,
                        .inputs = options_.queries,
@@ -154,6 +172,11 @@ class Search : public IndexWork {
   }
 
   std::optional<Request> load(ImageRun& run) override {
+    if (!index_) {
+      load_pages();
+      run.set_model(pages_->image());
+      return Output::merged;
+    }
     check_model(*run.load(), contents_.facts.model.features);
     return feature_->output;
   }
@@ -184,6 +207,43 @@ class Search : public IndexWork {
                      load, [&](const NamedVectors& vectors) { take_texts(vectors); });
   }
 
+  /// The model of an index of pages. Throws Error unless the index was made with it.
+  void load_pages() {
+    pages_ = load_page_vectors(options_.common);
+    contents_.facts.model.check_same(index_model(options_.common, *pages_), options_.folder.string());
+  }
+
+  int run_of_questions(const std::vector<std::filesystem::path>& pictures) {
+    const std::vector<std::string> texts = read_texts(options_.texts);
+    if (!options_.html.empty()) check_output_place(options_.html);
+    confine(options_.common, {}, pictures, {options_.html});
+    load_pages();
+    Progress progress("search", texts.size(), options_.common.progress_mode(), "texts");
+    for (const std::string& question : texts) {
+      const std::string failure = failure_of([&] {
+        const Tensor<float> vectors = pages_->question(question);
+        queries_.push_back({{question}, {vectors.flat().begin(), vectors.flat().end()}});
+      });
+      if (failure.empty()) {
+        progress.add_done(1);
+      } else {
+        progress.add_failed(question, failure);
+      }
+    }
+    progress.finish("");
+    if (!queries_.empty()) answer();
+    return exit_code(progress);
+  }
+
+  std::vector<std::vector<Hit>> find() const {
+    const int threads = options_.common.session.threads;
+    if (index_) return index_->search(vectors_of(queries_), options_.top, threads);
+    std::vector<std::vector<Hit>> found;
+    for (const Query& query : queries_)
+      found.push_back(search_pages(contents_, *pages_, query.vector, options_.top, threads));
+    return found;
+  }
+
   void take_texts(const NamedVectors& vectors) {
     for (std::size_t i = 0; i < vectors.names.size(); ++i) {
       const float* const row = vectors.view().row(i);
@@ -202,11 +262,11 @@ class Search : public IndexWork {
 
   /// Prints what is found for the queries.
   void answer() {
-    if (queries_.size() > 1 && !options_.each) queries_ = {mean_of(queries_)};
+    if (queries_.size() > 1 && !options_.each)
+      queries_ = {index_ ? mean_of(queries_) : all_vectors_of(queries_)};
     std::string out = options_.format == PrintFormat::csv ? "query,rank,file,score\n" : "";
     HtmlPage page{.title = "vit search", .facts = {}, .sections = {}};
-    const std::vector<std::vector<Hit>> found =
-        index_.search(vectors_of(queries_), options_.top, options_.common.session.threads);
+    const std::vector<std::vector<Hit>> found = find();
     for (std::size_t i = 0; i < queries_.size(); ++i) {
       const Query& query = queries_[i];
       const std::vector<Hit>& hits = found[i];
@@ -224,7 +284,7 @@ class Search : public IndexWork {
 
   SearchOptions options_;  // those that are not given are the index's
   const IndexContents contents_;
-  const IndexSearch index_;
+  std::optional<IndexSearch> index_;  // of images
   std::vector<Query> queries_;
 };
 

@@ -10,7 +10,13 @@ namespace vit::app {
 
 struct ImageIndex::Parts {
   explicit Parts(const std::filesystem::path& path)
-      : folder(path), contents(read_index_folder(path)), search(path, contents, "") {}
+      : folder(path), contents(read_images(path)), search(path, contents, "") {}
+
+  static IndexContents read_images(const std::filesystem::path& path) {
+    IndexContents contents = read_index_folder(path);
+    require_images(contents, path, "vit serve");
+    return contents;
+  }
 
   /// Searches with parameters, one such search at a time: FAISS keeps them in the index.
   std::vector<std::vector<Hit>> search_with(const std::string& parameters,

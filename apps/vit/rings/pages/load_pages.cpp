@@ -1,0 +1,54 @@
+// The models of pages of the library, for commands.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "apps/vit/options/page_vectors.h"
+#include "apps/vit/options/record.h"
+#include "apps/vit/rings/rings.h"
+#include "apps/vit/run/run_images.h"
+#include "vit/base/check.h"
+#include "vit/pages.h"
+
+namespace vit::app {
+namespace {
+
+class LoadedPages final : public PageVectors {
+ public:
+  LoadedPages(std::shared_ptr<const PageModel> model, int threads)
+      : encoder_(std::move(model), {.threads = threads}) {}
+
+  const std::shared_ptr<const Model>& image() const override { return encoder_.model().image(); }
+  std::size_t dim() const override { return encoder_.model().dim(); }
+  RunModel record(const CommonOptions& options) const override {
+    const std::string feature = kPageFeature;
+    RunModel out = run_model(options, *image(), std::span(&feature, 1));
+    out.fingerprint += "+" + encoder_.model().report().fingerprint;
+    return out;
+  }
+  Tensor<float> page(const ImageOutputs& outputs) override { return checked(encoder_.encode(outputs)); }
+  Tensor<float> question(std::string_view text) override { return checked(encoder_.encode_query(text)); }
+  Score score(TensorView<const float> question) const override {
+    const auto query = std::make_shared<const PageQuery>(question);
+    return [query](TensorView<const float> page) { return query->score(page); };
+  }
+
+ private:
+  static Tensor<float> checked(Tensor<float> vectors) {
+    VIT_CHECK(are_finite(vectors.flat()), "embed", "the vectors are not finite; damaged pixels or weights?");
+    return vectors;
+  }
+
+  PageEncoder encoder_;
+};
+
+}  // namespace
+
+std::unique_ptr<PageVectors> load_page_vectors(const CommonOptions& options) {
+  check_has_weights(options);
+  return std::make_unique<LoadedPages>(
+      PageModel::load(model_path(options), options.model_options, text_options(options)),
+      options.session.threads);
+}
+
+}  // namespace vit::app

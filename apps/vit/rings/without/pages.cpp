@@ -1,0 +1,17 @@
+#include "apps/vit/rings/without/absent.h"
+
+namespace vit::app {
+namespace {
+
+constexpr const char* kPagesRequirement = "it needs -DVIT_RING_PAGES=ON when it is built";
+
+}  // namespace
+
+std::unique_ptr<PageVectors> load_page_vectors(const CommonOptions& /*options*/) {
+  fail_absent("vectors of pages", kPagesRequirement);
+}
+int embed_pages(const EmbedPages& /*job*/) {
+  fail_absent("embed --features page", kPagesRequirement);
+}
+
+}  // namespace vit::app
