@@ -37,7 +37,7 @@ function(vit_keep_rings list)
       list(FILTER ${list} EXCLUDE REGEX "/rings/${ring}/")
     endif()
   endforeach()
-  foreach(pair "dense=>show_maps" "dense=>dense_routes" "dense=>dense_tasks" "anomaly=>anomaly_bank" "index=>image_index" "index=>page_index"
+  foreach(pair "dense=>show_maps" "dense=>dense_routes" "dense=>dense_tasks" "anomaly=>anomaly_bank" "index=>image_index" "index=>page_index" "pages=>page_rerank"
          "fit=>segment_pixels" "fit=>evaluate_pixels" "fit=>pixel_example" "fit=>paint_routes" "fit=>paint_task"
          "prompts=>segment_prompts" "prompts=>segment_objects" "prompts=>detect_prompts" "prompts=>prompt_results" "prompts=>bench_prompts"
          "dense prompts=>loaded_prompts" "dense=>prompt_routes")

@@ -28,13 +28,13 @@ class PageVectors {
   virtual ~PageVectors() = default;
   /// The image tower, which runs Output::merged.
   virtual const std::shared_ptr<const Model>& image() const = 0;
-  virtual std::size_t dim() const = 0;  // E
+  virtual std::size_t dim() const = 0;             // E
+  virtual std::size_t num_parameters() const = 0;  // besides those of the image tower
   /// The record of results of these options: its fingerprint is that of tower and encoder.
   virtual RunModel record(const CommonOptions& options) const = 0;
   /// (t, E) of an image whose visual tokens were requested. Throws Error if they are not finite.
   virtual Tensor<float> page(const ImageOutputs& outputs) = 0;
-  virtual Tensor<float> question(std::string_view text) = 0;        // (m, E)
-  virtual Score score(TensorView<const float> question) const = 0;  // of the vectors (m, E)
+  virtual Tensor<float> question(std::string_view text) = 0;  // (m, E)
 };
 
 /// Loads --model. Throws Error (unsupported) for a model that gives no vectors of pages.

@@ -23,6 +23,10 @@ std::shared_ptr<Measure> map_measure();
 
 // pages
 std::unique_ptr<PageVectors> load_page_vectors(const CommonOptions& options);
+/// The same; null for a model that gives no vectors of pages.
+std::unique_ptr<PageVectors> open_page_vectors(const CommonOptions& options);
+/// The scores of pages for the vectors (m, E) of a question.
+PageVectors::Score page_score(TensorView<const float> question);
 /// --features page of embed.
 int embed_pages(const EmbedPages& job);
 

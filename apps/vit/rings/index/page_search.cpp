@@ -1,6 +1,7 @@
 #include "apps/vit/rings/index/page_search.h"
 
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
@@ -9,12 +10,12 @@ namespace vit::app {
 
 using namespace internal;
 
-std::vector<Hit> search_pages(const IndexContents& contents, const PageVectors& pages,
-                              std::span<const float> question, std::size_t top, int threads) {
+std::vector<Hit> search_pages(const IndexContents& contents, std::span<const float> question, std::size_t top,
+                              int threads) {
   const std::size_t dim = contents.vectors.dim();
   const std::vector<std::size_t> starts = vector_starts(contents.files);
   const PageVectors::Score score =
-      pages.score(TensorView<const float>(question.data(), Shape{question.size() / dim, dim}));
+      page_score(TensorView<const float>(question.data(), Shape{question.size() / dim, dim}));
   std::vector<Hit> hits(contents.files.size());
   std::vector<std::vector<float>> memory(static_cast<std::size_t>(resolve_threads(threads)));
   parallel_for(hits.size(), threads, [&](std::size_t page, int thread) {

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "apps/vit/options/page_vectors.h"
 #include "apps/vit/rings/index/index_folder.h"
 #include "apps/vit/rings/index/scan.h"
 
@@ -14,7 +13,7 @@ namespace vit::app {
 /// The `top` pages with the highest scores for a question (m, E), best first; ties in index order. Reads the
 /// vectors once, those of a page at a time in each thread. Throws Error for vectors that are not finite.
 /// `threads`: 0 = all.
-std::vector<Hit> search_pages(const IndexContents& contents, const PageVectors& pages,
-                              std::span<const float> question, std::size_t top, int threads);
+std::vector<Hit> search_pages(const IndexContents& contents, std::span<const float> question, std::size_t top,
+                              int threads);
 
 }  // namespace vit::app

@@ -240,7 +240,7 @@ class Search : public IndexWork {
     if (index_) return index_->search(vectors_of(queries_), options_.top, threads);
     std::vector<std::vector<Hit>> found;
     for (const Query& query : queries_)
-      found.push_back(search_pages(contents_, *pages_, query.vector, options_.top, threads));
+      found.push_back(search_pages(contents_, query.vector, options_.top, threads));
     return found;
   }
 

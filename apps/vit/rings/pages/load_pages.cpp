@@ -20,6 +20,7 @@ class LoadedPages final : public PageVectors {
 
   const std::shared_ptr<const Model>& image() const override { return encoder_.model().image(); }
   std::size_t dim() const override { return encoder_.model().dim(); }
+  std::size_t num_parameters() const override { return encoder_.model().report().num_parameters; }
   RunModel record(const CommonOptions& options) const override {
     const std::string feature = kPageFeature;
     RunModel out = run_model(options, *image(), std::span(&feature, 1));
@@ -28,10 +29,6 @@ class LoadedPages final : public PageVectors {
   }
   Tensor<float> page(const ImageOutputs& outputs) override { return checked(encoder_.encode(outputs)); }
   Tensor<float> question(std::string_view text) override { return checked(encoder_.encode_query(text)); }
-  Score score(TensorView<const float> question) const override {
-    const auto query = std::make_shared<const PageQuery>(question);
-    return [query](TensorView<const float> page) { return query->score(page); };
-  }
 
  private:
   static Tensor<float> checked(Tensor<float> vectors) {
@@ -44,11 +41,22 @@ class LoadedPages final : public PageVectors {
 
 }  // namespace
 
+PageVectors::Score page_score(TensorView<const float> question) {
+  const auto query = std::make_shared<const PageQuery>(question);
+  return [query](TensorView<const float> page) { return query->score(page); };
+}
+
 std::unique_ptr<PageVectors> load_page_vectors(const CommonOptions& options) {
   check_has_weights(options);
   return std::make_unique<LoadedPages>(
       PageModel::load(model_path(options), options.model_options, text_options(options)),
       options.session.threads);
+}
+
+std::unique_ptr<PageVectors> open_page_vectors(const CommonOptions& options) {
+  const bool is_one =
+      !options.is_architecture_alone() && PageModel::is_at(model_path(options), options.model_options);
+  return is_one ? load_page_vectors(options) : nullptr;
 }
 
 }  // namespace vit::app

@@ -48,7 +48,7 @@ constexpr const char* kExamples =
     "    -d '{\"model\": \"siglip2\", \"input\": [\"a cat\"]}'\n"
     "Paths: /v1/embeddings, /v1/classify, /v1/models (OpenAI's clients), /v1/depth, /v1/segment, "
     "/v1/detect,\n"
-    "/v1/pose, /v1/anomaly, /v1/search, /v1/features (the commands of these names), /predict and /ping\n"
+    "/v1/pose, /v1/anomaly, /v1/search, /v1/rerank, /v1/features (the commands of these names), /predict and /ping\n"
     "(immich), /vectorize (Weaviate), /openapi.json (all of them), /health, /metrics, and / for a browser.\n"
     "There is no TLS: a proxy in front adds it. VIT_API_KEY in the environment is the key where there is no "
     "file of keys. Requests take turns;\n"

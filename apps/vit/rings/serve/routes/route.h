@@ -46,6 +46,7 @@ std::span<const Route> weaviate_routes();
 std::span<const Route> dialect_routes();
 std::span<const Route> inference_routes();
 std::span<const Route> dense_routes();
+std::span<const Route> rerank_routes();
 std::span<const Route> task_routes();
 std::span<const Route> page_routes();
 std::span<const Route> paint_routes();

@@ -110,7 +110,7 @@ Service::Service(std::span<ServedModel> models, Engine& engine, DecodePool& pool
       slow_tasks_(options_.immich_upstream.empty() ? 0 : kUpstreamThreads) {
   for (const std::span<const Route> table :
        {operation_routes(), openai_routes(), dialect_routes(), inference_routes(), dense_routes(),
-        task_routes(), immich_routes(), weaviate_routes(), page_routes(), paint_routes()})
+        rerank_routes(), task_routes(), immich_routes(), weaviate_routes(), page_routes(), paint_routes()})
     routes_.insert(routes_.end(), table.begin(), table.end());
 }
 

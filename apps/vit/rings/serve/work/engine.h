@@ -148,6 +148,7 @@ class Engine {
   RunLimits limits_of(std::span<const Ref> batch) const;
   void compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch);
   void compute_texts(LoadedModel& model, std::span<Ref> batch);
+  static void compute_questions(SharedPages& pages, std::span<Ref> batch);
   void compute_for_tasks(LoadedModel& model, Session& session, std::span<Ref> batch);
   void finish_tasks(std::span<Ref> batch);
   void take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outputs);

@@ -29,7 +29,8 @@ OutputKey attention_key(const ModelConfig& config) {
 
 Request request_of(Wanted wanted, bool by_texts, const ModelConfig& config) {
   switch (wanted) {
-    case Wanted::embedding: return default_output(config);
+    case Wanted::embedding:
+    case Wanted::ranking: return default_output(config);
     case Wanted::classes: return by_texts ? default_output(config) : Output::logits;
     case Wanted::look: {
       Request request{Output::patches};
@@ -246,7 +247,9 @@ RunLimits Engine::limits_of(std::span<const Ref> batch) const {
 void Engine::compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch) {
   const Work& first = *batch.front().work;
   const ModelConfig& config = model.session().model().config();
-  const Request request = request_of(first.wanted, first.classes.has_value(), config);
+  const bool are_pages = first.wanted == Wanted::ranking && model.pages() != nullptr;
+  const Request request =
+      are_pages ? Output::merged : request_of(first.wanted, first.classes.has_value(), config);
   std::vector<TensorView<const float>> pixels;
   std::vector<Ref*> taken;
   for (Ref& ref : batch) {
@@ -283,6 +286,19 @@ void Engine::take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outp
     if (config.tokens.class_token) item.attention = attention_to_patches(outputs, config);
     return;
   }
+  if (work.wanted == Wanted::ranking && model.pages() != nullptr) {
+    try {
+      const std::lock_guard lock(model.pages()->mutex);
+      const ImageFrame frame{
+          .image = item.image_size, .pixels = outputs.frame().pixels, .content = outputs.frame().content};
+      const Tensor<float> page = model.pages()->vectors->page(outputs.of(frame));
+      item.num_tokens = page.dim(0);
+      item.values.assign(page.flat().begin(), page.flat().end());
+    } catch (const Error& error) {
+      set_failure(ref, std::string(error.message()), error.kind());
+    }
+    return;
+  }
   if (work.classes) {
     const Classifier& classifier = *work.encoded->classifier;
     item.values.resize(classifier.size());
@@ -295,7 +311,22 @@ void Engine::take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outp
   if (!are_finite(item.values)) set_failure(ref, kNotFinite, ErrorKind::format);
 }
 
+/// Questions to pages.
+void Engine::compute_questions(SharedPages& pages, std::span<Ref> batch) {
+  for (Ref& ref : batch) {
+    try {
+      const std::lock_guard lock(pages.mutex);
+      const Tensor<float> question = pages.vectors->question(ref.item().data);
+      ref.item().num_tokens = question.dim(0);
+      ref.item().values.assign(question.flat().begin(), question.flat().end());
+    } catch (const Error& error) {
+      set_failure(ref, std::string(error.message()), error.kind());
+    }
+  }
+}
+
 void Engine::compute_texts(LoadedModel& model, std::span<Ref> batch) {
+  if (model.pages() != nullptr) return compute_questions(*model.pages(), batch);
   model.limit_texts(limits_of(batch));
   std::vector<TokenRow> rows;
   std::vector<Ref*> taken;

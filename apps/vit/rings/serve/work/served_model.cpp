@@ -7,6 +7,7 @@
 
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/options/record.h"
+#include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/checkpoint.h"
@@ -30,7 +31,16 @@ ServedTowers load_towers(const CommonOptions& common) {
     return {.image = image,
             .text = nullptr,
             .prompts = std::move(prompts),
+            .pages = nullptr,
             .no_texts = "this model takes texts as the classes of /v1/segment and /v1/detect"};
+  }
+  if (auto pages = open_page_vectors(common)) {
+    const std::shared_ptr<const Model> image = pages->image();
+    return {.image = image,
+            .text = nullptr,
+            .prompts = nullptr,
+            .pages = std::make_shared<SharedPages>(std::move(pages)),
+            .no_texts = "this model takes texts as the query of /v1/rerank"};
   }
   const fs::path path = model_path(common);
   const TextOptions options = text_options(common);
@@ -39,10 +49,13 @@ ServedTowers load_towers(const CommonOptions& common) {
           .describe_text(options);
   const std::string no_texts = !found ? "this model has no text tower" : found->tokenizer_missing;
   if (!no_texts.empty())
-    return {
-        .image = Model::load(path, common.model_options), .text = {}, .prompts = {}, .no_texts = no_texts};
+    return {.image = Model::load(path, common.model_options),
+            .text = {},
+            .prompts = {},
+            .pages = {},
+            .no_texts = no_texts};
   const ImageAndText both = ImageAndText::load(path, common.model_options, options);
-  return {.image = both.image, .text = both.text, .prompts = {}, .no_texts = {}};
+  return {.image = both.image, .text = both.text, .prompts = {}, .pages = {}, .no_texts = {}};
 }
 
 /// Towers in memory, by their files and how they were loaded: the same ones are loaded once.
@@ -50,6 +63,7 @@ struct KeptTowers {
   std::weak_ptr<const Model> image;
   std::weak_ptr<const TextTower> text;
   std::weak_ptr<LoadedPrompts> prompts;
+  std::weak_ptr<SharedPages> pages;
   std::string no_texts;
 };
 std::map<std::string, KeptTowers>& kept_towers() {
@@ -80,10 +94,15 @@ ServedTowers share_towers(const CommonOptions& common) {
   ServedTowers out{.image = kept.image.lock(),
                    .text = kept.text.lock(),
                    .prompts = kept.prompts.lock(),
+                   .pages = kept.pages.lock(),
                    .no_texts = kept.no_texts};
   if (out.image && (out.text || !out.no_texts.empty())) return out;
   out = load_towers(common);
-  kept = {.image = out.image, .text = out.text, .prompts = out.prompts, .no_texts = out.no_texts};
+  kept = {.image = out.image,
+          .text = out.text,
+          .prompts = out.prompts,
+          .pages = out.pages,
+          .no_texts = out.no_texts};
   return out;
 }
 
@@ -128,6 +147,9 @@ std::map<const void*, std::size_t> LoadedModel::parts() const {
   if (towers_.prompts)
     out[towers_.prompts.get()] =
         bytes_per_weight(towers_.image->precision()) * towers_.prompts->num_parameters();
+  if (towers_.pages)
+    out[towers_.pages.get()] =
+        bytes_per_weight(towers_.image->precision()) * towers_.pages->vectors->num_parameters();
   std::size_t& working = out[this];
   working = session_.workspace_bytes();
   for (const std::optional<Session>& session : worker_sessions_)
@@ -159,6 +181,7 @@ ModelFacts LoadedModel::facts() const {
                  .no_images = {},
                  .takes_phrases = prompts() != nullptr && prompts()->takes(PromptUse::phrases),
                  .takes_objects = prompts() != nullptr && prompts()->takes(PromptUse::objects),
+                 .page_dim = pages() != nullptr ? pages()->vectors->dim() : 0,
                  .run = {},
                  .loaded_at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
   if (config.projection_dim() == 0 && config.head.pooling != Pooling::none) {

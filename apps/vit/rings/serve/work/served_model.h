@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "apps/vit/classes/labels.h"
 #include "apps/vit/options/options.h"
+#include "apps/vit/options/page_vectors.h"
 #include "apps/vit/outputs/run_facts.h"
 #include "apps/vit/rings/serve/work/anomaly_bank.h"
 #include "apps/vit/rings/serve/work/image_index.h"
@@ -38,6 +40,7 @@ struct ModelFacts {
   std::string no_texts;                                   // why there are no texts; "" where there are
   std::string no_images;                                  // the same for image files
   bool takes_phrases = false, takes_objects = false;      // what prompts may ask
+  std::size_t page_dim = 0;                               // of the vectors of pages; 0: it gives none
   RunModel run;                                           // what decides about its vectors
   std::int64_t loaded_at = 0;                             // seconds since 1970
 };
@@ -64,11 +67,18 @@ struct ClassProgress {
 /// Texts of immich's clients are cut into tokens as its service does it.
 enum class TextRules { checkpoint, immich };
 
+/// A model of pages, which has one user at a time.
+struct SharedPages {
+  std::unique_ptr<PageVectors> vectors;
+  std::mutex mutex{};
+};
+
 /// A checkpoint in memory.
 struct ServedTowers {
   std::shared_ptr<const Model> image;
   std::shared_ptr<const TextTower> text;   // null: `no_texts` says why
   std::shared_ptr<LoadedPrompts> prompts;  // null: it takes none
+  std::shared_ptr<SharedPages> pages;      // null: it gives no vectors of pages
   std::string no_texts;
 };
 
@@ -86,6 +96,8 @@ class LoadedModel {
   Session& session_of(std::size_t worker);
   /// Null for a model that takes no prompts.
   LoadedPrompts* prompts() const noexcept { return towers_.prompts.get(); }
+  /// Null for a model that gives no vectors of pages.
+  SharedPages* pages() const noexcept { return towers_.pages.get(); }
   /// What ends encode() and encode_classes() early, between two blocks.
   void limit_texts(RunLimits limits) {
     if (encoder_) encoder_->set_limits(std::move(limits));

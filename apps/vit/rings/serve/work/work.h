@@ -26,6 +26,7 @@ struct PromptQuestion;
 /// What a request wants of its inputs.
 enum class Wanted {
   embedding,  // the vector of `vit embed`
+  ranking,    // the same, or all vectors of a page or of a question to pages, one after the other
   classes,    // a value for each class: the model's logits, or scaled cosines with ClassTexts
   look,       // patch features, and the attention of the class token in the last block
   task,       // what an OutputTask makes of the outputs
