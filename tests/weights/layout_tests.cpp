@@ -15,6 +15,7 @@
 #include "vit/io/json.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
+#include "vit/weights/families/layout.h"
 
 namespace vit::internal {
 namespace {
@@ -79,6 +80,18 @@ void check_equal(const Json& a, const Json& b) {
 }
 
 }  // namespace
+
+TEST_CASE(
+    "layout: halves of a position table are the rows of prefix tokens and of patches, or two equal tables") {
+  const Row first{.part = Part::position_table, .source = "a", .into = {0, 2}};
+  const Row second{.part = Part::position_table, .source = "b", .into = {1, 2}};
+  const FormSizes with_prefix{.prefix_rows = 1};
+  CHECK(rows_of_share(first, 10, with_prefix) == 1);
+  CHECK(rows_of_share(second, 10, with_prefix) == 9);
+  const FormSizes of_axes{};  // one of the columns, one of the rows (NaFlexViT, parfac)
+  CHECK(rows_of_share(first, 2, of_axes) == 1);
+  CHECK(rows_of_share(second, 2, of_axes) == 1);
+}
 
 TEST_CASE("layouts: the files that are shipped are those of the golden models, but for sizes") {
   for (const std::string name : {"vit-pytorch-vit", "vit-pytorch-simple-vit"}) {

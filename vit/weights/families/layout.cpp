@@ -28,7 +28,7 @@ std::optional<PartRows> rows_of_part(Form form, Part part, const FormSizes& size
 }
 
 std::size_t rows_of_share(const Row& row, std::size_t rows, const FormSizes& sizes) {
-  if (row.part == Part::position_table && row.into.of == 2)
+  if (row.part == Part::position_table && row.into.of == 2 && sizes.prefix_rows != 0)
     return row.into.index == 0 ? sizes.prefix_rows : rows - sizes.prefix_rows;
   const bool is_qkv = row.part == Part::qkv_weight || row.part == Part::qkv_bias;
   if (!is_qkv || row.into.of != 3 || sizes.query_rows == 0) return rows / row.into.of;
