@@ -7,6 +7,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "tests/support/checkpoint_files.h"
@@ -256,6 +257,26 @@ TEST_CASE("towers: the default sizes of the classes of transformers are accepted
     folder.write("config.json", R"({"model_type": ")" + std::string(type) + R"(", "vision_config": {}})");
     CHECK(test::message_of([&] { CheckpointFolder(folder.path(), {}).model_config(); }) == "");
   }
+}
+
+TEST_CASE(
+    "towers: the activation of a configuration is that of the blocks, and of the projector that shares it") {
+  const auto config_of = [](const std::string& type, const char* activation) {
+    const test::ScratchFolder folder("activation");
+    folder.write("config.json", R"({"model_type": ")" + type + R"(", "vision_config": {"hidden_act": ")" +
+                                    activation + R"("}})");
+    return CheckpointFolder(folder.path(), {}).model_config();
+  };
+  for (const char* const type : {"sam", "sam_hq", "got_ocr2", "slanext", "pp_formulanet"}) {
+    CAPTURE(type);
+    CHECK(config_of(type, "silu").mlp.activation == Activation::silu);
+    CHECK(config_of(type, "gelu").mlp.activation == Activation::gelu);
+  }
+  const ModelConfig janus = config_of("janus", "quick_gelu");
+  REQUIRE(janus.merger);
+  const auto* const mlp = std::get_if<MergerMlp>(&janus.merger->steps.back().layer);
+  REQUIRE(mlp != nullptr);
+  CHECK(mlp->activation == Activation::quick_gelu);
 }
 
 TEST_CASE("towers: what CroCo's files note of heads and positions is read") {

@@ -183,12 +183,15 @@ void set_merger(const SourceFiles& files, const Host& host, const Layout& layout
   } else {
     const bool is_gated = host.projector == Projector::gated_mlp;
     const std::size_t hidden = rows_of(Part::merger_fc1_weight, text_width(files));
-    merger.add(MergerPlace::mlp,
-               MergerMlp{.hidden_dim = is_gated ? hidden / 2 : hidden,
-                         .out_dim = rows_of(Part::merger_fc2_weight, text_width(files)),
-                         .gated = is_gated,
-                         .bias = has_bias,
-                         .activation = read_hf_activation(json, host.activation, "projector_hidden_act")});
+    // That of Janus is the tower's own.
+    const bool is_janus = host.rows.data() == kJanus;
+    const Activation activation =
+        is_janus ? c.mlp.activation : read_hf_activation(json, host.activation, "projector_hidden_act");
+    merger.add(MergerPlace::mlp, MergerMlp{.hidden_dim = is_gated ? hidden / 2 : hidden,
+                                           .out_dim = rows_of(Part::merger_fc2_weight, text_width(files)),
+                                           .gated = is_gated,
+                                           .bias = has_bias,
+                                           .activation = activation});
   }
   fit_to_cells(json, c);
 }

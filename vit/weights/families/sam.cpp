@@ -63,6 +63,7 @@ ModelConfig hf_sam_config(const SourceFiles& files, const Json& json) {
   ModelConfig c = sam_config(json, defaults, {2, 5, 8, 11}, 256);
   c.architecture = sizes.architecture;
   c.library = sizes.library;
+  c.mlp.activation = sizes.mlp.activation;
   c.image.fixed_size = true;
   return c;
 }
