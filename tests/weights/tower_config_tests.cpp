@@ -279,6 +279,14 @@ TEST_CASE(
   CHECK(mlp->activation == Activation::quick_gelu);
 }
 
+TEST_CASE("towers: attention_bias of GLM-Image is that of all layers of attention") {
+  const test::ScratchFolder folder("attention-bias");
+  folder.write("config.json", R"({"model_type": "glm_image_vision", "attention_bias": false})");
+  const ModelConfig config = CheckpointFolder(folder.path(), {}).model_config();
+  CHECK_FALSE(config.attention.qkv_bias);
+  CHECK_FALSE(config.attention.proj_bias);
+}
+
 TEST_CASE("towers: what CroCo's files note of heads and positions is read") {
   const test::ScratchFolder folder("croco");
   const std::vector<std::byte> numbers(4 * 48 * 192);

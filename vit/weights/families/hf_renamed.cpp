@@ -75,7 +75,7 @@ void set_glm_image(const SourceFiles& files, const Json& json, ModelConfig& c) {
   c.encoder.depth = find_tower_size(json, {"depth"}, 40);
   c.attention.num_heads = find_tower_size(json, {"num_heads"}, 16);
   c.tokens.class_token = false;
-  c.attention.qkv_bias = json.find_bool("attention_bias").value_or(true);
+  c.attention.qkv_bias = c.attention.proj_bias = json.find_bool("attention_bias").value_or(true);
   add_hf_table(c, 0, TableResampling::bilinear);
   c.position.reuse = TableReuse::equal_grid;
   VIT_CHECK(find_tower_size(json, {"spatial_merge_size"}, 1) == 1, kWhere.with(ErrorKind::unsupported),
