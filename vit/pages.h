@@ -58,7 +58,7 @@ struct PageEncoderOptions {
 /// PageModel.
 /// ```
 /// vit::PageEncoder encoder(vit::PageModel::load("colmodernvbert"));
-/// const vit::Tensor<float> page = encoder.encode("page-12.png");                    // (t, E)
+/// const vit::Tensor<float> page = encoder.encode("photo.jpg");                     // (t, E)
 /// const vit::Tensor<float> question = encoder.encode_query("revenue by quarter");  // (m, E)
 /// vit::PageQuery(question).score(page);
 /// ```
