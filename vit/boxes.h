@@ -1,5 +1,5 @@
-// Boxes of what is in an image: of the classes that a model was trained for (YOLOS), or of words (OWL-ViT,
-// OWLv2). Letters: N boxes that the model outputs for each image.
+// Boxes of what is in an image: of the classes that a model was trained for (YOLOS, RF-DETR), or of words
+// (OWL-ViT, OWLv2). Letters: N boxes that the model outputs for each image.
 #pragma once
 
 #include <cstddef>

@@ -717,8 +717,8 @@ VIT_API vit_status vit_session_pose(vit_session* session, const vit_input* input
 /* Targets of detection: classes of its own, or texts. */
 typedef struct vit_detector vit_detector;
 
-/* The classes that the model was trained for (YOLOS). MISMATCH for a model without boxes, or whose boxes are
- * compared with texts. */
+/* The classes that the model was trained for (YOLOS, RF-DETR). MISMATCH for a model without boxes, or whose
+ * boxes are compared with texts. */
 VIT_API vit_status vit_detector_create(const vit_model* model, vit_detector** detector);
 /* Texts (OWL-ViT, OWLv2), as vit_classifier_create_zero_shot() takes them; no templates: the texts as they
  * are. */

@@ -45,6 +45,9 @@ struct PatchConfig {
   std::size_t size = 16;    // P: edge of a patch, pixels
   std::size_t frames = 1;   // of a patch; an image is that many equal frames (Qwen-VL, GLM-4V)
   std::size_t padding = 0;  // zeros around the image before it is cut, of the same grid (ViTPose)
+  // pixels from one patch to the next, where patches overlap (AST); 0 = size
+  std::size_t row_step = 0;     // of a column
+  std::size_t column_step = 0;  // of a row
   /// The reference drops the remainder of edges that are not multiples of the patch size, as convolutions do;
   /// if false, such inputs are refused, except the native size.
   bool drops_remainder = false;
@@ -53,6 +56,14 @@ struct PatchConfig {
   bool norm = false;         // LayerNorm on the pixels of a patch, before they are projected
   bool bias = true;          // of the projection
   bool embed_norm = false;   // LayerNorm on the projected patch, before positions are added
+  /// Whether patches are cut at steps of their own.
+  bool overlaps() const { return row_step != 0 || column_step != 0; }
+  /// Patches of an image; none if an edge is shorter than a patch.
+  GridSize grid(std::size_t height, std::size_t width) const {
+    if (size == 0 || height < size || width < size) return {};
+    return {(height - size) / (row_step != 0 ? row_step : size) + 1,
+            (width - size) / (column_step != 0 ? column_step : size) + 1};
+  }
 };
 
 /// Learned queries that enter in front of all other tokens before a later block (EoMT).
@@ -105,8 +116,14 @@ struct VIT_API ModelConfig {
   }
   /// Channels of the keys of a token in a block; A in most models.
   std::size_t key_dim(std::size_t block) const { return key_heads(block) * head_width(); }
+  /// Windows that each have a class token; 0 in most models.
+  std::size_t num_window_tokens() const {
+    const bool has_tokens = attention.windows && attention.windows->class_tokens;
+    return has_tokens ? attention.windows->per_side * attention.windows->per_side : 0;
+  }
   /// Class, distillation and register tokens, which come before the patches.
   std::size_t num_prefix_tokens() const {
+    if (num_window_tokens() != 0) return num_window_tokens();
     return (tokens.class_token ? 1u : 0u) + (tokens.distillation_token ? 1u : 0u) + tokens.num_registers;
   }
   /// Whether the logits are those of classes.
@@ -138,15 +155,17 @@ struct VIT_API ModelConfig {
   std::size_t projection_dim() const { return head.projection ? head.projection->dim : 0; }
   /// Values of a patch: num_channels P P.
   std::size_t patch_dim() const { return image.num_channels * patch.size * patch.size; }
-  /// The edges of an image must be multiples of this, in pixels: whole patches, and whole cells of the
-  /// merger.
+  /// The edges of an image must be multiples of this, in pixels: whole patches, and whole cells of the merger
+  /// or windows of equal size.
   std::size_t edge_multiple() const {
+    if (attention.windows && attention.windows->per_side != 0)
+      return patch.size * attention.windows->per_side;
     return patch.size * (merger && !merger->cells.pads ? merger->cell_edge() : 1);
   }
   /// Whether a patch takes the planes of several frames, where an input has more than one image.
   bool has_clips() const { return image.stack != StackRule::none && patch.frames > 1; }
   /// Patches of the native input.
-  GridSize native_grid() const { return {image.height / patch.size, image.width / patch.size}; }
+  GridSize native_grid() const { return patch.grid(image.height, image.width); }
 };
 
 /// The grid for which the vectors of relative positions of a block were trained: a window, or the image.

@@ -133,13 +133,37 @@ struct BoxConfig {
   bool from_patch = false;                   // boxes are corrections of the patch's place and size
 };
 
+/// A map of the patches that queries sample: its edges next to those of the grid.
+enum class MapScale { half, same, twice };
+
+/// Queries that sample maps of the patches where they expect objects, in two stages: the best places of the
+/// maps, then a decoder (LW-DETR, RF-DETR).
+struct QueryBoxConfig {
+  std::vector<MapScale> levels{MapScale::same};  // maps, each joined from all taps
+  std::size_t width = 256;                       // D: channels of maps and queries
+  std::size_t inner = 128;                       // channels of the convolutions that join taps
+  std::size_t pairs = 3;                         // of 3x3 convolutions among them
+  Activation activation = Activation::silu;      // after each of them
+  bool batch_norm = false;                       // before it; else LayerNorm over the channels of a pixel
+  float norm_eps = 1e-5f;                        // of either
+  std::size_t queries = 300;                     // Q
+  std::size_t stored_groups = 1;                 // of Q queries; only training uses more than the first
+  std::size_t layers = 3;                        // of the decoder
+  std::size_t heads = 8;                         // of attention between queries
+  bool attention_bias = true;                    // of that attention
+  std::size_t sampling_heads = 16;               // of attention to the maps
+  std::size_t points = 4;                        // of a map, sampled by each head
+  std::size_t mlp_dim = 2048;                    // of the decoder
+  Activation mlp_activation = Activation::relu;  // of the decoder
+};
+
 /// One map or several on a way of their own from the tokens.
 struct DenseBranch {
   std::string name;               // in front of its tensors' names
   std::vector<std::size_t> taps;  // tokens that leave these blocks, from 0
   bool tap_norm = true;           // a norm of its own on these tokens
   float tap_norm_eps = 1e-6f;     // epsilon of that norm
-  std::variant<DptConfig, LinearMapConfig, MaskConfig, HeatmapConfig, BoxConfig>
+  std::variant<DptConfig, LinearMapConfig, MaskConfig, HeatmapConfig, BoxConfig, QueryBoxConfig>
       layers;                      // kind of the branch
   std::vector<MapOutput> outputs;  // in the order of the last layer
 };
@@ -175,11 +199,16 @@ struct DenseConfig {
   /// Boxes are parts of the square of the image's longer edge, at whose upper left corner the image lies.
   bool boxes_of_square = false;
   float box_threshold = 0.5f;  // of scores, as the library's post-processing has it
+  /// Each class of a box has a score for itself, none is "no object", and so many of all boxes and classes
+  /// are results, the best first; 0 = the best class of each box.
+  std::size_t best_boxes = 0;
   /// Of classes, of pixels, queries or boxes, or of keypoints; empty = numbers.
   std::vector<std::string> labels;
 
   /// The output of that meaning, or null.
   VIT_API const MapOutput* find(Output meaning) const;
+  /// Of Output::box_classes, without "no object"; 0 without that output.
+  VIT_API std::size_t num_box_classes() const;
   /// All its outputs.
   VIT_API Request request() const;
 };

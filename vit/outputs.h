@@ -61,7 +61,7 @@ enum class Output : std::uint32_t {
   mask_classes = 1 << 22,  // (Q, classes + 1): scores of what each query is, the last of no object
   heatmaps = 1 << 23,      // (K, H, W): of each keypoint, largest at its position
   boxes = 1 << 24,         // (N, 4): center x, y, width, height as parts of the image
-  box_classes = 1 << 25,   // (N, classes + 1): scores of classes, the last of no object
+  box_classes = 1 << 25,   // (N, classes + 1): scores of classes, the last of no object (YOLOS)
   box_vectors = 1 << 26,   // (N, E): to be compared with texts
   box_terms = 1 << 27,     // (N, 2): added to a cosine; ELU + 1 of it is a factor
   objectness = 1 << 28,    // (N, 1): score of being any object

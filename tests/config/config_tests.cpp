@@ -39,6 +39,27 @@ TEST_CASE("config: every illegal value is refused with its name") {
           c.attention.windows = {.size = 0, .global_blocks = {1}};
         }).find("global blocks in a model without windows") != std::string::npos);
   CHECK(message([](C& c) { c.attention.windows = {.size = 2}; }).find("prefix tokens") != std::string::npos);
+  const auto counted = [](auto change) {
+    return [change](C& c) {
+      c.attention.windows = WindowConfig{.per_side = 2, .class_tokens = true};
+      c.head.pooling = Pooling::none;
+      change(c);
+    };
+  };
+  CHECK(message(counted([](C&) {})) == "accepted");
+  CHECK(message(counted([](C& c) { c.attention.windows->per_side = 65; })).find("windows to a side") !=
+        std::string::npos);
+  CHECK(message(counted([](C& c) { c.attention.windows->size = 2; })).find("divided evenly") !=
+        std::string::npos);
+  CHECK(message(counted([](C& c) { c.tokens.num_registers = 1; })).find("only token before") !=
+        std::string::npos);
+  CHECK(message(counted([](C& c) { c.attention.windows->class_tokens = false; })).find("only patches") !=
+        std::string::npos);
+  CHECK(message([](C& c) { c.patch.row_step = 10; }).find("one size of images") != std::string::npos);
+  CHECK(message([](C& c) { c.patch.row_step = 10, c.image.fixed_size = true; }) == "accepted");
+  CHECK(message([](C& c) {
+          c.patch.column_step = 17, c.image.fixed_size = true;
+        }).find("patch_column_step") != std::string::npos);
   CHECK(message([](C& c) {
           c.tokens.late = {.count = 0, .masked_blocks = {1}};
         }).find("masked blocks without late tokens") != std::string::npos);

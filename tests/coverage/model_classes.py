@@ -229,6 +229,30 @@ class Maps(Plain):
 
 
 @dataclass
+class Stages(Plain):
+    """A backbone whose last map (1, C, h, w) is that of the tokens after the last block, or after the final norm."""
+    feature: str = "tokens"
+
+    def outputs(self, model, pixels):
+        return {self.feature: model(pixel_values=pixels).feature_maps[-1].permute(0, 2, 3, 1)}
+
+
+@dataclass
+class Spectrogram(Plain):
+    """One plane of mel bins and frames, which the library has the other way round."""
+
+    def pixels(self, model, seed):
+        return tiny_models.pixels_of(model.config.num_mel_bins, model.config.max_length, seed, channels=1)
+
+    def call(self, model, pixels):
+        return model(input_values=pixels[:, 0].transpose(1, 2))
+
+    def outputs(self, model, pixels):
+        out = self.call(model, pixels)
+        return {"logits": out.logits} if hasattr(out, "logits") else super().outputs(model, pixels)
+
+
+@dataclass
 class Tower(Plain):
     """A tower of one of the pixel layouts below, called by `how(model, pixels, patch)`."""
     how: object = None
@@ -369,12 +393,19 @@ class Heads(Plain):
 # whose last_hidden_state lies window by window
 QWEN25 = {"fullatt_block_indexes": [1]}
 QWEN3 = {"deepstack_visual_indexes": [0, 1]}
+AST = {"num_mel_bins": 24, "max_length": 50, "frequency_stride": 5, "time_stride": 6}
 CLASSES = [
     Heads("depth_anything", "DepthAnythingForDepthEstimation", case="depth-anything"), Heads("dpt", "DPTForDepthEstimation", case="dpt-vit"),
     Heads("dpt", "DPTForSemanticSegmentation", case="dpt-segmentation"), Heads("eomt", "EomtForUniversalSegmentation", case="eomt"),
     Heads("eomt_dinov3", "EomtDinov3ForUniversalSegmentation", case="eomt-dinov3"), Heads("yolos", "YolosForObjectDetection", case="yolos"),
     Heads("owlv2", "Owlv2ForObjectDetection", case="owlv2"), Heads("owlvit", "OwlViTForObjectDetection", case="owlvit"),
     Heads("vitpose", "VitPoseForPoseEstimation", case="vitpose"),
+    Heads("prompt_depth_anything", "PromptDepthAnythingForDepthEstimation", case="prompt-depth-anything"),
+    Heads("rf_detr", "RfDetrForObjectDetection", case="rf-detr"), Heads("lw_detr", "LwDetrForObjectDetection", case="lw-detr-levels"),
+    Stages("rf_detr", "RfDetrDinov2Backbone", changes={"num_windows": 2, "out_indices": [1, 3], "out_features": ["stage1", "stage3"]}, feature="patches"),
+    Stages("lw_detr", "LwDetrViTBackbone", changes={"window_block_indices": [0, 2], "num_windows": 4, "num_windows_side": 2, "pretrain_image_size": 32, "out_indices": [3], "out_features": ["stage3"]}),
+    Spectrogram("audio_spectrogram_transformer", "ASTModel", changes=AST),
+    Spectrogram("audio_spectrogram_transformer", "ASTForAudioClassification", changes=AST),
     Neck("sam", "SamVisionModel"), Neck("sam_hq", "SamHQVisionModel"), Neck("slanext", "SLANeXtVisionEncoder"),
     Neck("got_ocr2", "GotOcr2VisionEncoder"), Neck("deepseek_ocr2", "DeepseekOcr2SamVisionEncoder"),
     Neck("unlimited_ocr", "UnlimitedOcrSamVisionEncoder"), Neck("pp_formulanet", "PPFormulaNetVisionModel", pooled=True),
@@ -421,15 +452,14 @@ CLASSES = [
     KimiModel("kimi_k25", "Kimi_K25ForConditionalGeneration", changes={"projection_hidden_size": 32}), Merged("mistral3", "Mistral3ForConditionalGeneration", arguments=("sizes",)),
     Merged("lighton_ocr", "LightOnOcrForConditionalGeneration", arguments=("sizes",)),
     *[Plain(kind, name) for kind, names in {
-        "audio_spectrogram_transformer": "ASTModel", "beit": "BeitModel", "data2vec": "Data2VecVisionModel",
+        "beit": "BeitModel", "data2vec": "Data2VecVisionModel",
         "deepseek_ocr2": "DeepseekOcr2VisionModel",
         "depth_pro": "DepthProForDepthEstimation", "dots3_note": "Dots3NoteVisionModel", "dpt": "DPTModel", "yolos": "YolosModel",
        
         "groupvit": "GroupViTVisionModel",
-        "layoutlmv3": "LayoutLMv3Model", "lfm3_vl": "Lfm3VlVisionModel", "lw_detr": "LwDetrViTBackbone",
+        "layoutlmv3": "LayoutLMv3Model", "lfm3_vl": "Lfm3VlVisionModel",
         "minicpm_ocr": "MiniCPMOcrVisionModel", "minicpmv4_6": "MiniCPMV4_6VisionModel", "minicpmv4_7": "MiniCPMV4_7VisionModel",
         "mllama": "MllamaVisionModel", "perception_lm": "PerceptionLMForConditionalGeneration", 
-        "rf_detr": "RfDetrDinov2Backbone",
         "seggpt": "SegGptModel", "timesformer": "TimesformerModel",
         "unlimited_ocr": "UnlimitedOcrVisionModel",
         "videomt": "VideomtForUniversalSegmentation", "videoprism": "VideoPrismVisionModel", "vilt": "ViltModel",

@@ -221,7 +221,14 @@ std::vector<std::string> hf_config_seeds() {
 
 namespace {
 
-constexpr const char* kBoxModels[] = {"yolos", "owlv2", "owlvit", "vitpose", "vitpose-plus"};
+constexpr const char* kBoxModels[] = {"yolos",   "owlv2",   "owlvit",      "rf_detr",
+                                      "lw_detr", "vitpose", "vitpose-plus"};
+
+/// The folder of a model type.
+std::filesystem::path folder_of_boxes(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return golden_root() / "boxes" / name;
+}
 
 }  // namespace
 
@@ -236,8 +243,7 @@ void run_box_config(std::string_view input) {
   const std::filesystem::path place = folder.path() / model;
   if (!std::filesystem::exists(place)) {
     std::filesystem::create_directory(place);
-    std::filesystem::copy_file(golden_root() / "boxes" / model / "model.safetensors",
-                               place / "model.safetensors");
+    std::filesystem::copy_file(folder_of_boxes(model) / "model.safetensors", place / "model.safetensors");
   }
   folder.write(std::string(model) + "/config.json", input);
   load_checkpoint(place);
@@ -246,7 +252,7 @@ void run_box_config(std::string_view input) {
 std::vector<std::string> box_config_seeds() {
   std::vector<std::string> seeds;
   for (const char* const model : kBoxModels)
-    seeds.push_back(test::read_text(golden_root() / "boxes" / model / "config.json"));
+    seeds.push_back(test::read_text(folder_of_boxes(model) / "config.json"));
   return seeds;
 }
 

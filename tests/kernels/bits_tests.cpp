@@ -71,6 +71,21 @@ std::string digest_of_images(const std::filesystem::path& folder, const std::str
   return test::sha256(bytes.data(), bytes.size());
 }
 
+/// Digest of what a dense head gives.
+std::string digest_of_maps(const std::filesystem::path& folder, const std::string& kernels) {
+  ModelOptions options;
+  options.kernels = kernels;
+  const auto model = Model::load(folder, options);
+  Outputs outputs;
+  Session(model, {.threads = 1})
+      .forward(plain_pixels(32, 32).view(), model->dense_config()->request(), outputs);
+  std::string bytes;
+  for (const DenseBranch& branch : model->dense_config()->branches) {
+    for (const MapOutput& output : branch.outputs) append(bytes, outputs[output.meaning].flat());
+  }
+  return test::sha256(bytes.data(), bytes.size());
+}
+
 std::string digest_of_texts(const std::filesystem::path& folder, const std::string& kernels) {
   TextOptions options;
   options.kernels = kernels;
@@ -109,6 +124,10 @@ TEST_CASE("bits: image towers have the same bits under all kernels that fuse, an
     for (const std::filesystem::path& folder : test::folders_in(test::data_path("golden/" + room)))
       check_folder(room + "/" + folder.filename().string(), digest_of_images);
   }
+}
+
+TEST_CASE("bits: boxes of queries have the same bits under all kernels that fuse, and on other machines") {
+  for (const char* name : {"rf-detr", "lw-detr"}) check_folder(std::string("boxes/") + name, digest_of_maps);
 }
 
 TEST_CASE("bits: text towers have the same bits under all kernels that fuse, and on other machines") {

@@ -69,8 +69,8 @@ struct Case {
     if (after) norms.projected.emplace(on_projected.layer());
     Tensor<float> token(Shape{1, kWidth});
     std::ranges::copy(prefix, token.data());
-    const PatchEmbed embed(Linear(weight, bias, *arithmetic.linear), std::move(token), kPatch,
-                           std::move(norms));
+    const PatchEmbed embed(Linear(weight, bias, *arithmetic.linear), std::move(token),
+                           PatchConfig{.size = kPatch}, std::move(norms));
     Tensor<float> tokens(Shape{kImages, 1 + kPatches, kWidth});
     embed.forward(pixels, position.build_context(kGrid), tokens, {.activations = activations, .threads = 2});
     return tokens;
@@ -79,7 +79,7 @@ struct Case {
   /// The token of patch `t`.
   std::vector<double> expected(std::size_t image, std::size_t t, bool before, bool after) const {
     Tensor<float> rows(Shape{kGrid.rows * kGrid.columns, kPixels});
-    patchify(pixels.view()[image], kPatch, t / kGrid.columns, rows);
+    patchify(pixels.view()[image], {.size = kPatch}, t / kGrid.columns, rows);
     const float* const patch = rows.view().row(t);
     std::vector<double> in(patch, patch + kPixels), out(bias.begin(), bias.end());
     if (before) in = on_pixels.of(in);
@@ -117,13 +117,32 @@ TEST_CASE("patch: norms before and after the projection, then the positions") {
   }
 }
 
+TEST_CASE("patch: patches that overlap begin a step apart") {
+  constexpr std::size_t kEdge = 4, kHeight = 11, kWidth = 13;
+  const PatchConfig cut{.size = kEdge, .row_step = 3, .column_step = 2};
+  const GridSize grid = cut.grid(kHeight, kWidth);
+  CHECK(grid == GridSize{3, 5});
+  CHECK(cut.grid(3, 13) == GridSize{});
+  Tensor<float> pixels(Shape{1, kHeight, kWidth});
+  for (std::size_t i = 0; i < pixels.num_elements(); ++i) pixels.data()[i] = static_cast<float>(i + 1);
+  Tensor<float> rows(Shape{grid.rows * grid.columns, kEdge * kEdge});
+  for (std::size_t row = 0; row < grid.rows; ++row) patchify(pixels, cut, row, rows);
+  for (std::size_t patch = 0; patch < grid.rows * grid.columns; ++patch) {
+    for (std::size_t i = 0; i < kEdge * kEdge; ++i) {
+      const std::size_t y = patch / grid.columns * 3 + i / kEdge, x = patch % grid.columns * 2 + i % kEdge;
+      CHECK(rows.view().row(patch)[i] == pixels.view()[0].row(y)[x]);
+    }
+  }
+}
+
 TEST_CASE("patch: zeros around the image are part of the first patches") {
   constexpr std::size_t kEdge = 5, kPadding = 2, kRows = 2, kColumns = 3;
   Tensor<float> pixels(Shape{2, kRows * kEdge, kColumns * kEdge});
   for (std::size_t i = 0; i < pixels.num_elements(); ++i) pixels.data()[i] = static_cast<float>(i + 1);
   Tensor<float> rows(Shape{kRows * kColumns, 2 * kEdge * kEdge});
   std::ranges::fill(rows.flat(), -1.0f);
-  for (std::size_t row = 0; row < kRows; ++row) patchify(pixels, kEdge, row, rows, {}, kPadding);
+  for (std::size_t row = 0; row < kRows; ++row)
+    patchify(pixels, {.size = kEdge, .padding = kPadding}, row, rows);
   for (std::size_t patch = 0; patch < kRows * kColumns; ++patch) {
     for (std::size_t i = 0; i < 2 * kEdge * kEdge; ++i) {
       const std::size_t channel = i / (kEdge * kEdge);

@@ -66,6 +66,10 @@ RULES = {
     "smolvlm": ("SmolVLMImageProcessor", {"model_type": "smolvlm"},
                 {"size": {"longest_edge": 2048}, "max_image_size": {"longest_edge": 512}}),
     "llava": ("LlavaImageProcessor", {"model_type": "llava"}, {"size": {"shortest_edge": 336}, "crop_size": 336}),
+    "rf_detr": ("RfDetrImageProcessor", {"model_type": "rf_detr"}, {"size": {"height": 560, "width": 560}, "do_pad": False}),
+    "lw_detr": ("DeformableDetrImageProcessor", {"model_type": "lw_detr"}, {"size": {"height": 640, "width": 640}, "do_pad": False}),
+    "prompt_depth_anything": ("PromptDepthAnythingImageProcessor", {"model_type": "prompt_depth_anything"},
+                              {"size": {"height": 756, "width": 756}, "keep_aspect_ratio": True, "ensure_multiple_of": 14}),
     "llama4_5_tiles": ("Llama4ImageProcessor", {"model_type": "llama4"},
                        {"max_patches": 5, "size": {"height": 112, "width": 112}}),
 }

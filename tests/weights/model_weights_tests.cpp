@@ -14,6 +14,7 @@
 #include "tests/support/shared_data.h"
 #include "vit/io/safetensors.h"
 #include "vit/weights/checkpoint/loader.h"
+#include "vit/weights/families/layout.h"
 
 namespace vit {
 using namespace internal;
@@ -95,6 +96,16 @@ TEST_CASE("weights: a checkpoint has the same numbers whether the file is aligne
                                        std::string_view(file).substr(8 + num_header_bytes)));
     CHECK(all_numbers(load_checkpoint(folder.path())) == expected);
   }
+}
+
+TEST_CASE(
+    "weights: two tables make one, of columns and rows in equal shares, or of prefix tokens and patches") {
+  const Row first = joined(Part::position_table, {0, 2}, "first");
+  const Row second = joined(Part::position_table, {1, 2}, "second");
+  CHECK(rows_of_share(first, 2, {}) == 1);
+  CHECK(rows_of_share(second, 2, {}) == 1);
+  CHECK(rows_of_share(first, 19, {.prefix_rows = 3}) == 3);
+  CHECK(rows_of_share(second, 19, {.prefix_rows = 3}) == 16);
 }
 
 }  // namespace vit

@@ -285,12 +285,34 @@ void validate_merger(const ModelConfig& c) {
             " x ", grid.columns, " patches cannot be cut into cells of ", edge, " x ", edge);
 }
 
+/// Windows of equal size, whatever the grid.
+void validate_counted_windows(const ModelConfig& c) {
+  const WindowConfig& windows = *c.attention.windows;
+  check_range("windows to a side", windows.per_side, 1, 64);
+  VIT_CHECK(windows.size == 0 && !windows.pads && c.position.rope == RopeKind::none && !c.position.relative &&
+                !c.merger,
+            kWhere,
+            "windows that are counted are divided evenly, without rotary and relative positions and mergers");
+  const bool has_class_tokens =
+      c.tokens.class_token && !c.tokens.distillation_token && c.tokens.num_registers == 0;
+  VIT_CHECK(windows.class_tokens ? has_class_tokens && c.head.pooling == Pooling::none &&
+                                       !c.encoder.norm_pre && c.position.added_prefix_rows <= 1
+                                 : c.num_prefix_tokens() == 0,
+            kWhere,
+            windows.class_tokens ? "a class token of each window is the only token before the patches"
+                                 : "windows contain only patches, but the model has prefix tokens");
+}
+
 void validate_windows(const ModelConfig& c) {
   VIT_CHECK(!c.position.per_window || (c.attention.windows && c.position.rope == RopeKind::axial), kWhere,
             "positions in windows need windows and axial rotary positions");
   if (!c.attention.windows) return;
   const WindowConfig& windows = *c.attention.windows;
+  for (const std::size_t block : windows.global_blocks)
+    VIT_CHECK(block < c.encoder.depth, kWhere, "global block ", block, " of ", c.encoder.depth, " blocks");
+  if (windows.per_side != 0) return validate_counted_windows(c);
   VIT_CHECK(windows.size != 0, kWhere, "global blocks in a model without windows");
+  VIT_CHECK(!windows.class_tokens, kWhere, "class tokens of windows require a number of windows to a side");
   check_range("window", windows.size, 1, 4096);
   const bool counts_in_windows = c.position.rope == RopeKind::axial && c.position.per_window;
   VIT_CHECK(
@@ -298,8 +320,6 @@ void validate_windows(const ModelConfig& c) {
       kWhere, "windows of ", windows.size, " that are completed; 256 are accepted, without rotary positions");
   VIT_CHECK(c.num_prefix_tokens() == 0, kWhere, "windows contain only patches, but the model has ",
             c.num_prefix_tokens(), " prefix tokens");
-  for (const std::size_t block : windows.global_blocks)
-    VIT_CHECK(block < c.encoder.depth, kWhere, "global block ", block, " of ", c.encoder.depth, " blocks");
 }
 
 void validate_late_tokens(const ModelConfig& c) {
@@ -367,6 +387,12 @@ void validate(const ModelConfig& c) {
                                      c.image.width % c.patch.size == 0),
             kWhere, "patches with padding require one size of whole patches, got ", c.image.height, " x ",
             c.image.width);
+  check_range("patch_row_step", c.patch.row_step, 0, c.patch.size);
+  check_range("patch_column_step", c.patch.column_step, 0, c.patch.size);
+  VIT_CHECK(!c.patch.overlaps() || (c.image.fixed_size && c.patch.padding == 0 && c.patch.frames == 1 &&
+                                    !c.merger && !c.attention.windows),
+            kWhere,
+            "patches that overlap require one size of images, without padding, clips, mergers, windows");
   VIT_CHECK(std::isfinite(c.attention.scale) && c.attention.scale >= 0, kWhere,
             "attention_scale must be finite and positive, got ", c.attention.scale);
   check_epsilon("the norms", c.encoder.norm.eps);

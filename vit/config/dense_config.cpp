@@ -70,6 +70,33 @@ void validate_layers(const BoxConfig& c, const DenseBranch& branch) {
   }
 }
 
+void validate_layers(const QueryBoxConfig& c, const DenseBranch& branch) {
+  check_range(branch.name, "maps that queries sample", c.levels.size(), 1, 4);
+  check_range(branch.name, "width of queries", c.width, 4, kMaxMapChannels);
+  check_range(branch.name, "inner channels", c.inner, 1, kMaxMapChannels);
+  check_range(branch.name, "pairs of convolutions", c.pairs, 0, 64);
+  check_range(branch.name, "queries", c.queries, 1, 4096);
+  check_range(branch.name, "groups of queries", c.stored_groups, 1, 255);
+  check_range(branch.name, "layers of the decoder", c.layers, 1, 64);
+  check_range(branch.name, "heads", c.heads, 1, 1024);
+  check_range(branch.name, "heads that sample", c.sampling_heads, 1, 1024);
+  check_range(branch.name, "points of a map", c.points, 1, 64);
+  check_range(branch.name, "mlp_dim of the decoder", c.mlp_dim, 1, 1u << 18);
+  VIT_CHECK(c.width % 4 == 0 && c.width % c.heads == 0 && c.width / c.heads <= 512 &&
+                c.width % c.sampling_heads == 0,
+            kWhere, "queries of ", c.width, " channels cannot be divided into 4 coordinates, ", c.heads,
+            " and ", c.sampling_heads, " heads");
+  VIT_CHECK(std::isfinite(c.norm_eps) && c.norm_eps >= 0 && c.norm_eps < 1, kWhere,
+            "the epsilon of norms of a box head must be in [0, 1), got ", c.norm_eps);
+  for (const Activation activation : {c.activation, c.mlp_activation})
+    VIT_CHECK(
+        activation == Activation::silu || activation == Activation::relu || activation == Activation::gelu,
+        kWhere.with(ErrorKind::unsupported), "activations of a box head are SiLU, ReLU and GELU");
+  VIT_CHECK(branch.outputs.size() == 2 && branch.outputs[0].meaning == Output::boxes &&
+                branch.outputs[0].channels == 4 && branch.outputs[1].meaning == Output::box_classes,
+            kWhere, "queries give boxes and their classes");
+}
+
 void validate_output(const MapOutput& output, const std::string& branch) {
   check_range(branch, "channels of an output", output.channels, 1, 65536);
   for (const float value : {output.scale, output.offset, output.lowest, output.highest}) {
@@ -87,9 +114,8 @@ void validate_output(const MapOutput& output, const std::string& branch) {
 /// What labels name: classes of pixels, of queries or of boxes, or keypoints.
 std::size_t num_labeled(const DenseConfig& config) {
   if (const MapOutput* const classes = config.find(Output::classes)) return classes->channels;
-  for (const Output with_none : {Output::mask_classes, Output::box_classes}) {
-    if (const MapOutput* const classes = config.find(with_none)) return classes->channels - 1;
-  }
+  if (const MapOutput* const classes = config.find(Output::mask_classes)) return classes->channels - 1;
+  if (const std::size_t classes = config.num_box_classes(); classes != 0) return classes;
   const MapOutput* const keypoints = config.find(Output::heatmaps);
   return keypoints != nullptr ? keypoints->channels : 0;
 }
@@ -103,6 +129,11 @@ const MapOutput* DenseConfig::find(Output meaning) const {
     }
   }
   return nullptr;
+}
+
+std::size_t DenseConfig::num_box_classes() const {
+  const MapOutput* const classes = find(Output::box_classes);
+  return classes == nullptr ? 0 : classes->channels - (best_boxes == 0 ? 1 : 0);
 }
 
 void validate(const DenseConfig& config, std::size_t depth) {

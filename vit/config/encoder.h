@@ -20,7 +20,11 @@ enum class MlpKind {
 /// Attention within windows of the grid.
 struct WindowConfig {
   std::size_t size = 0;                      // edge of a window, in patches
+  std::size_t per_side = 0;                  // windows to a side of equal size instead; 0 = by size
   std::vector<std::size_t> global_blocks{};  // blocks with global attention nevertheless
+  /// Each of the windows to a side has a class token of its own, which all start alike (RF-DETR). Grids are
+  /// square.
+  bool class_tokens = false;
   /// Windows at the edges of the grid are completed by tokens of zeros, which are attended to (ViTDet, SAM);
   /// false: they are smaller.
   bool pads = false;

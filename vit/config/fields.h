@@ -92,7 +92,7 @@ template <> struct EnumNames<PillowRelease> {
 };
 template <> struct EnumNames<ResizeFilter> {
   static constexpr std::string_view values[] = {"nearest", "lanczos", "bilinear", "bicubic",
-                                                "box",     "hamming", "opencv_cubic", "blurred_bilinear"};
+                                                "box",     "hamming", "opencv_cubic", "blurred_bilinear", "near_bilinear"};
 };
 template <> struct EnumNames<ResizeRule> {
   static constexpr std::string_view values[] = {"none", "squash", "shortest_edge", "shortest_edge_floored", "cover", "contain",
@@ -270,13 +270,19 @@ void visit_model(Config& c, const Visit& visit) {
       c.attention.windows,
       [&](auto& windows) {
         visit("window", windows.size, Shown::unless_default);
+        visit("windows_per_side", windows.per_side, Shown::unless_default);
+        visit("window_class_tokens", windows.class_tokens, Shown::unless_default);
         visit("global_blocks", windows.global_blocks, Shown::unless_default);
         visit("window_pads", windows.pads, Shown::unless_default);
       },
-      [](const WindowConfig& windows) { return windows.size != 0 || !windows.global_blocks.empty(); });
+      [](const WindowConfig& windows) {
+        return windows.size != 0 || windows.per_side != 0 || !windows.global_blocks.empty();
+      });
   visit("unit_pixels", c.patch.unit_pixels, Shown::unless_default);
   visit("input_norm", c.patch.input_norm, Shown::unless_default);
   visit("patch_padding", c.patch.padding, Shown::unless_default);
+  visit("patch_row_step", c.patch.row_step, Shown::unless_default);
+  visit("patch_column_step", c.patch.column_step, Shown::unless_default);
   visit("patch_norm", c.patch.norm, Shown::unless_default);
   visit("patch_bias", c.patch.bias);
   visit("embed_norm", c.patch.embed_norm, Shown::unless_default);

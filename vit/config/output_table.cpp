@@ -246,7 +246,7 @@ constexpr OutputRow kTable[] = {
     head_row<Output::boxes>("boxes", "(n, N, 4)",
                             "of a dense head: center, width and height as parts of the image", false),
     head_row<Output::box_classes>("box_classes", "(n, N, classes + 1)",
-                                  "of a dense head: scores of boxes, the last of no object", false),
+                                  "of a dense head: scores of boxes, the last of no object (YOLOS)", false),
     head_row<Output::box_vectors>("box_vectors", "(n, N, E)",
                                   "of a dense head: vectors of boxes, to be compared with texts", false),
     head_row<Output::box_terms>("box_terms", "(n, N, 2)",

@@ -84,6 +84,8 @@ void validate(const PreprocessConfig& config) {
             "OpenCV's cubic filter resizes in float");
   VIT_CHECK(c.filter != ResizeFilter::blurred_bilinear || in_float, kName, of,
             "the blur in front of a bilinear resize is of float data");
+  VIT_CHECK(c.filter != ResizeFilter::near_bilinear || in_float, kName, of,
+            "a bilinear resize without antialias is of float data");
   VIT_CHECK(c.resize != ResizeRule::box || (!in_float && !c.crop && !c.pad_to_square && c.box_unit >= 1e-3 &&
                                             c.box_unit <= 1e6 && c.resize_height > 1 && c.resize_width > 1),
             kName, of, "boxes are warped as bytes, to at least 2 x 2 pixels, and in units from 1e-3 to 1e6");
@@ -92,7 +94,8 @@ void validate(const PreprocessConfig& config) {
   VIT_CHECK(c.opencv_longest_edge <= kMaxInputEdge, kName, of, "the longest edge must be at most ",
             kMaxInputEdge, ", got ", c.opencv_longest_edge);
   VIT_CHECK(c.pad_multiple == 0 || !c.crop, kName, of, "padding to multiples goes without a crop");
-  const bool weighted = c.filter == ResizeFilter::blurred_bilinear || c.filter == ResizeFilter::bilinear ||
+  const bool weighted = c.filter == ResizeFilter::blurred_bilinear ||
+                        c.filter == ResizeFilter::near_bilinear || c.filter == ResizeFilter::bilinear ||
                         c.filter == ResizeFilter::bicubic || c.filter == ResizeFilter::opencv_cubic;
   const bool has_filter = c.resampler == Resampler::pillow || weighted || c.filter == ResizeFilter::nearest ||
                           (c.filter == ResizeFilter::lanczos && !in_float);

@@ -16,6 +16,7 @@ const char* filter_name(ResizeFilter filter) {
     case ResizeFilter::hamming: return "hamming";
     case ResizeFilter::opencv_cubic: return "cubic";
     case ResizeFilter::blurred_bilinear: return "bilinear after a Gaussian blur";
+    case ResizeFilter::near_bilinear: return "bilinear without antialias";
   }
   return "unknown";
 }

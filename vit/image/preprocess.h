@@ -32,6 +32,7 @@ enum class ResizeFilter {  // Pillow's enum order 0..5
   /// Two neighbors, after a Gaussian blur of sigma (factor - 1) / 2 where both edges shrink: OWLv2, on float
   /// data.
   blurred_bilinear,
+  near_bilinear,  // two neighbors also where the image shrinks, on float data: RF-DETR
 };
 
 /// The library whose resizing is reproduced.

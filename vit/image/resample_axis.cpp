@@ -73,7 +73,8 @@ FilterShape filter_shape(ResizeFilter filter) {
     case ResizeFilter::hamming: return {hamming, 1.0};
     case ResizeFilter::nearest:
     case ResizeFilter::opencv_cubic:
-    case ResizeFilter::blurred_bilinear: break;
+    case ResizeFilter::blurred_bilinear:
+    case ResizeFilter::near_bilinear: break;
   }
   fail(kResize, "filter nearest has no weights");
 }
@@ -244,10 +245,11 @@ std::size_t mirrored_index(std::ptrdiff_t at, std::size_t size) {
   return static_cast<std::size_t>(at <= last ? at : 2 * last - at);
 }
 
-/// Two neighbors of a blurred axis: what each output takes of the pixels before the blur. Source:
+/// Two neighbors of an axis that is blurred, by a sigma of 0 if not: what each output takes of the pixels
+/// before the blur. `rounds_once`: coordinates, as torch does where the processor fuses. Source:
 /// transformers, models/owlv2, with torchvision's gaussian_blur and torch's interpolate, whose sums of
 /// weights are joined.
-void fill_blurred_bilinear(const AxisSpan& span, float sigma, FloatAxis& axis) {
+void fill_blurred_bilinear(const AxisSpan& span, float sigma, bool rounds_once, FloatAxis& axis) {
   const auto radius = static_cast<std::ptrdiff_t>(std::ceil(3.0f * sigma));
   check_num_weights({span.out, span.out, span.begin, span.end}, static_cast<double>(radius));
   std::vector<double> kernel;
@@ -259,7 +261,8 @@ void fill_blurred_bilinear(const AxisSpan& span, float sigma, FloatAxis& axis) {
   const float scale = static_cast<float>(span.in) / static_cast<float>(span.out);
   std::map<std::size_t, double> taps;
   for (std::size_t i = span.begin; i < span.end; ++i) {
-    const float at = std::max(scale * (static_cast<float>(i) + 0.5f) - 0.5f, 0.0f);
+    const auto fused = static_cast<float>(double{scale} * (static_cast<double>(i) + 0.5) - 0.5);
+    const float at = std::max(rounds_once ? fused : scale * (static_cast<float>(i) + 0.5f) - 0.5f, 0.0f);
     const std::size_t low = std::min(static_cast<std::size_t>(at), span.in - 1);
     const double second = std::clamp(static_cast<double>(at) - static_cast<double>(low), 0.0, 1.0);
     taps.clear();
@@ -292,8 +295,8 @@ Blur blur_of(ImageSize in, ImageSize out, ResizeFilter filter) {
 }
 
 FloatAxis::FloatAxis(const AxisSpan& span, ResizeFilter filter, float blur) {
-  if (filter == ResizeFilter::blurred_bilinear) {
-    fill_blurred_bilinear(span, blur, *this);
+  if (filter == ResizeFilter::blurred_bilinear || filter == ResizeFilter::near_bilinear) {
+    fill_blurred_bilinear(span, blur, filter == ResizeFilter::near_bilinear, *this);
     return;
   }
   if (filter == ResizeFilter::opencv_cubic) {

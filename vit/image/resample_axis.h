@@ -51,7 +51,7 @@ class FixedAxis {
 /// Float weights of torch's antialias kernel on float data: scale, center and weights in float32.
 struct FloatAxis {
   /// `blur`: of ResizeFilter::blurred_bilinear, the sigma of the Gaussian in front of it. Throws Error for
-  /// filters other than it, bilinear, bicubic and opencv_cubic.
+  /// filters other than it, near_bilinear, bilinear, bicubic and opencv_cubic.
   FloatAxis(const AxisSpan& span, ResizeFilter filter, float blur = 0.0f);
   std::size_t bytes() const noexcept;
 

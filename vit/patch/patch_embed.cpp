@@ -7,12 +7,11 @@
 
 namespace vit::internal {
 
-PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms,
-                       std::size_t patch_padding, std::optional<Linear> of_clips)
+PatchEmbed::PatchEmbed(Linear projection, Tensor<float> prefix, const PatchConfig& cut, PatchNorms norms,
+                       std::optional<Linear> of_clips)
     : projection_(std::move(projection)),
       prefix_(std::move(prefix)),
-      patch_size_(patch_size),
-      patch_padding_(patch_padding),
+      cut_(cut),
       norms_(std::move(norms)),
       of_clips_(std::move(of_clips)) {}
 
@@ -24,7 +23,7 @@ void PatchEmbed::cut(TensorView<const float> pixels, const PositionContext& posi
   const std::span<const std::uint32_t> places =
       windows != nullptr ? std::span<const std::uint32_t>(windows->places) : std::span<const std::uint32_t>();
   const TensorView<float> of_step = patches.part(step * num_patches, num_patches);
-  patchify(pixels, patch_size_, row, of_step, places, patch_padding_);
+  patchify(pixels, cut_, row, of_step, places);
   if (!norms_.unit_pixels && norms_.mean.empty()) return;
   for (std::size_t patch = row * grid.columns; patch < (row + 1) * grid.columns; ++patch)
     normalize_pixels(of_step.row(places.empty() ? patch : places[patch]));
@@ -35,7 +34,7 @@ void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& 
   const TensorView<float> patches = pass.activations.patches;  // (B, N, K P P)
   const std::size_t num_images = pixels.dim(0), num_steps = position.num_steps();
   const std::size_t rows = position.grid().rows;
-  const std::size_t num_channels = projection_.in_features() / (patch_size_ * patch_size_);
+  const std::size_t num_channels = projection_.in_features() / (cut_.size * cut_.size);
   const std::size_t planes = planes_of_step(pixels.dim(1), num_steps, num_channels);
   const bool repeats = planes == pixels.dim(1);
   {
@@ -47,7 +46,12 @@ void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& 
     });
   }
   const StageTimer timer(pass.times, Stage::embed);
+  const bool has_window_tokens = position.windows() != nullptr && position.windows()->has_window_tokens();
   for (std::size_t image = 0; image < num_images; ++image) {
+    if (has_window_tokens) {
+      project_windows(patches[image], position, tokens[image], pass);
+      continue;
+    }
     write_prefix(position.prefix_rows(), tokens[image]);
     project(patches[image], position.patch_rows(), tokens[image].part(num_prefix_tokens(), patches.dim(1)),
             pass);
@@ -57,7 +61,7 @@ void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& 
 }
 
 void PatchEmbed::normalize_pixels(float* patch) const {
-  const std::size_t of_channel = patch_size_ * patch_size_;
+  const std::size_t of_channel = cut_.size * cut_.size;
   if (norms_.unit_pixels) {
     for (std::size_t i = 0; i < projection_.in_features(); ++i) patch[i] = 2.0f * (patch[i] - 0.5f);
   }
@@ -84,6 +88,22 @@ void PatchEmbed::project(TensorView<float> patches, TensorView<const float> adde
   if (added.empty()) return;
   for (std::size_t t = 0; t < tokens.num_rows(); ++t) {
     for (std::size_t c = 0; c < tokens.num_columns(); ++c) tokens.row(t)[c] += added.row(t)[c];
+  }
+}
+
+void PatchEmbed::project_windows(TensorView<float> patches, const PositionContext& position,
+                                 TensorView<float> tokens, const Pass& pass) const {
+  const position::WindowOrder& order = *position.windows();
+  const TensorView<const float> token_row = position.prefix_rows(), added = position.patch_rows();
+  const std::size_t width = tokens.num_columns();
+  for (std::size_t window = 0; window + 1 < order.starts.size(); ++window) {
+    const std::size_t start = order.starts[window], count = order.starts[window + 1] - start - 1;
+    const std::size_t first = start - window;  // of its patches
+    float* const token = tokens.row(start);
+    std::copy_n(prefix_.view().row(window), width, token);
+    for (std::size_t c = 0; c < width && !token_row.empty(); ++c) token[c] += token_row.row(0)[c];
+    project(patches.part(first, count), added.empty() ? added : added.part(first, count),
+            tokens.part(start + 1, count), pass);
   }
 }
 

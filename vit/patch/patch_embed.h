@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "vit/base/tensor.h"
+#include "vit/config.h"
 #include "vit/layers/layer_norm.h"
 #include "vit/layers/linear.h"
 #include "vit/layers/pass.h"
@@ -30,13 +31,13 @@ constexpr std::size_t planes_of_step(std::size_t planes, std::size_t num_steps, 
 class PatchEmbed {
  public:
   /// projection: (C, K P P) with or without bias; prefix: (prefix tokens, C), class token first, then
-  /// distillation token, then registers; patch_padding as of patchify(). of_clips: (C, frames K P P), frame
-  /// by frame, if a model has patches of several frames.
-  PatchEmbed(Linear projection, Tensor<float> prefix, std::size_t patch_size, PatchNorms norms = {},
-             std::size_t patch_padding = 0, std::optional<Linear> of_clips = {});
+  /// distillation token, then registers; `cut` as of patchify(). of_clips: (C, frames K P P), frame by frame,
+  /// if a model has patches of several frames.
+  PatchEmbed(Linear projection, Tensor<float> prefix, const PatchConfig& cut, PatchNorms norms = {},
+             std::optional<Linear> of_clips = {});
 
   std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.dim(0); }
-  std::size_t patch_size() const noexcept { return patch_size_; }
+  std::size_t patch_size() const noexcept { return cut_.size; }
 
   /// pixels (B, K, H, W) -> tokens (B, T, C) with the position rows added, and normalized if a model has
   /// that. Uses activations.patches. Of positions with several steps pixels are (B, steps planes, H, W) and N
@@ -57,10 +58,13 @@ class PatchEmbed {
                const Pass& pass) const;
   /// The prefix of one image, tokens (T, C), with the position rows `added` (p, C) to the first of them.
   void write_prefix(TensorView<const float> added, TensorView<float> tokens) const;
+  /// patches (N, K P P) of windows -> tokens (T, C), those of each window after its token.
+  void project_windows(TensorView<float> patches, const PositionContext& position, TensorView<float> tokens,
+                       const Pass& pass) const;
 
   Linear projection_;
   Tensor<float> prefix_;  // (prefix, C)
-  std::size_t patch_size_, patch_padding_;
+  PatchConfig cut_;
   PatchNorms norms_;
   std::optional<Linear> of_clips_;
 };

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "vit/base/tensor.h"
+#include "vit/config.h"
 #include "vit/position/config.h"
 
 namespace vit::internal {
@@ -16,9 +17,9 @@ GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_siz
 
 /// pixels (K, H, W) -> the w of the rows (N, K P P) that belong to the patches of row `grid_row` of the grid,
 /// channel-major as in the weight of a convolution (K, P, P): index = channel P P + y P + x. Patch n goes to
-/// row n, or to row places[n]. The grid begins `padding` pixels above and to the left of the image, where
-/// pixels are 0. Throws Error if `rows` has another shape or the grid no such row.
-void patchify(TensorView<const float> pixels, std::size_t patch_size, std::size_t grid_row,
-              TensorView<float> rows, std::span<const std::uint32_t> places = {}, std::size_t padding = 0);
+/// row n, or to row places[n]. Of `cut` size, padding and steps count. Throws Error if `rows` has another
+/// shape or the grid no such row.
+void patchify(TensorView<const float> pixels, const PatchConfig& cut, std::size_t grid_row,
+              TensorView<float> rows, std::span<const std::uint32_t> places = {});
 
 }  // namespace vit::internal

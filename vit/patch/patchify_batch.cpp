@@ -25,7 +25,7 @@ void patchify(TensorView<const float> pixels, std::size_t patch_size, TensorView
             shape.to_string(), ", got ", patches.shape().to_string());
   const std::size_t rows = pixels.dim(2) / patch_size;
   internal::parallel_for(pixels.dim(0) * rows, threads, [&](std::size_t task, int) {
-    internal::patchify(pixels[task / rows], patch_size, task % rows, patches[task / rows]);
+    internal::patchify(pixels[task / rows], {.size = patch_size}, task % rows, patches[task / rows]);
   });
 }
 

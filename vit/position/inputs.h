@@ -18,9 +18,11 @@ struct PositionShape {
   std::size_t depth = 0;
   std::size_t num_heads = 0;
   std::size_t head_dim = 0;
-  std::size_t num_prefix = 0;      // tokens before the patches
-  std::size_t window = 0;          // edge of the windows in which tokens attend, in patches; 0 = none
-  bool completes_windows = false;  // those at the edges of the grid, by tokens of zeros
+  std::size_t num_prefix = 0;        // tokens before the patches
+  std::size_t window = 0;            // edge of the windows in which tokens attend, in patches; 0 = none
+  std::size_t windows_per_side = 0;  // of windows of equal size instead
+  bool windows_have_tokens = false;  // each of those begins with a token
+  bool completes_windows = false;    // those at the edges of the grid, by tokens of zeros
   std::span<const std::size_t> global_blocks{};  // blocks without windows nevertheless
   GridSize trained_grid{};                       // used if config.rope_scaling is set
 };

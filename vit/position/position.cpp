@@ -11,13 +11,15 @@ using namespace position;
 PositionContext Position::build_context(GridSize grid, std::size_t num_steps) const {
   constexpr Where kWhere{"Position", ErrorKind::mismatch};
   checked_add(num_prefix_rows(), checked_mul(num_steps, num_patches(grid), kWhere), kWhere);
-  const bool takes_steps =
-      (rope_.has_time() ? rows_.empty() : rows_.has_time()) && relative_.empty() && window_ == 0;
+  const bool takes_steps = (rope_.has_time() ? rows_.empty() : rows_.has_time()) && relative_.empty() &&
+                           window_ == 0 && windows_per_side_ == 0;
   VIT_CHECK(num_steps == 1 || (num_steps > 1 && takes_steps), kWhere, num_steps,
             " steps in time, of positions that have rows and columns only");
   PositionContext context;
   context.sequence_ = {.grid = grid, .num_steps = num_steps};
   if (window_ != 0) context.sequence_.windows = order_by_windows(grid, window_);
+  if (windows_per_side_ != 0)
+    context.sequence_.windows = order_by_window_count(grid, windows_per_side_, windows_have_tokens_);
   context.rows_ = rows_.of_grid(context.sequence_);
   context.rope_ = rope_.of_grid(context.sequence_);
   context.relative_ = relative_.of_grid(context.sequence_);

@@ -81,6 +81,8 @@ class Position {
   /// do not match the config, or are given although the config does not use them.
   Position(const PositionConfig& config, const PositionShape& shape, const PositionWeights& weights)
       : window_(shape.window),
+        windows_per_side_(shape.windows_per_side),
+        windows_have_tokens_(shape.windows_have_tokens),
         rows_(config, shape, weights),
         rope_(config, shape, weights),
         relative_(config, shape, weights) {}
@@ -93,7 +95,8 @@ class Position {
   std::size_t num_prefix_rows() const noexcept { return rows_.num_prefix_rows(); }
 
  private:
-  std::size_t window_ = 0;
+  std::size_t window_ = 0, windows_per_side_ = 0;
+  bool windows_have_tokens_ = false;
   AddedRows rows_;
   RopeEncoding rope_;
   RelativeEncoding relative_;

@@ -14,9 +14,14 @@ namespace vit::position {
 /// The patches of a grid, window by window.
 struct WindowOrder {
   std::vector<std::uint32_t> patches;  // (N): the raster index of the patch at each position in the sequence
-  std::vector<std::uint32_t> places;   // (N): the position of each patch
-  std::vector<std::size_t> starts;     // (windows + 1): the positions at which windows start, and N
+  std::vector<std::uint32_t> places;   // (N): the position of each patch among them
+  std::vector<std::size_t> starts;     // (windows + 1): the tokens at which windows start, and their number
   std::size_t longest = 0;             // patches of the largest window
+  /// Where windows begin with a token of their own, (windows + N): the position of each of those, then of
+  /// each patch, among all tokens.
+  std::vector<std::uint32_t> token_places{};
+
+  bool has_window_tokens() const noexcept { return !token_places.empty(); }
 };
 
 /// The patches of one image or clip as tokens.
@@ -30,5 +35,8 @@ struct PatchSequence {
 /// patches of each; those at the right and lower edges are smaller. Nothing is padded. Throws Error if w is
 /// zero or the grid has a side of zero.
 WindowOrder order_by_windows(GridSize grid, std::size_t window);
+/// The same of `per_side` x `per_side` windows of equal size; `with_tokens`: each begins with a token. Throws
+/// Error if the grid cannot be divided so, or is not square though windows have tokens.
+WindowOrder order_by_window_count(GridSize grid, std::size_t per_side, bool with_tokens);
 
 }  // namespace vit::position

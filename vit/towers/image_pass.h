@@ -30,8 +30,9 @@ struct ImagePass {
     return OutputWriter(outputs).find(key).part(first, count());
   }
   std::span<const std::uint32_t> places() const {
-    if (position.windows() == nullptr) return {};
-    return position.windows()->places;
+    const position::WindowOrder* const order = position.windows();
+    if (order == nullptr) return {};
+    return order->has_window_tokens() ? order->token_places : order->places;
   }
   TokenGrid tokens(std::size_t num_prefix) const {
     return {.grid = position.grid(), .num_prefix = num_prefix, .places = places()};

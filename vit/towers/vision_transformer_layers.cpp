@@ -41,7 +41,13 @@ class Builder {
  private:
   PatchEmbed patch_embed() const {
     Tensor<float> prefix;
-    if (config_.num_prefix_tokens() != 0) {
+    if (config_.num_window_tokens() != 0) {  // alike at first
+      prefix = Tensor<float>(Shape{config_.num_window_tokens(), config_.embed_dim});
+      const Tensor<float> token = weights_.class_token.load();
+      float* out = prefix.data();
+      for (std::size_t window = 0; window < config_.num_window_tokens(); ++window)
+        out = std::ranges::copy(token.flat(), out).out;
+    } else if (config_.num_prefix_tokens() != 0) {
       prefix = Tensor<float>(Shape{config_.num_prefix_tokens(), config_.embed_dim});
       float* out = prefix.data();
       for (const WeightTensor* part :
@@ -50,14 +56,14 @@ class Builder {
       }
     }
     return PatchEmbed(layers_.linear(weights_.patch, *layers_.arithmetic().fine), std::move(prefix),
-                      config_.patch.size,
+                      config_.patch,
                       {.unit_pixels = config_.patch.unit_pixels,
                        .mean = weights_.pixel_mean.load(),
                        .std = weights_.pixel_std.load(),
                        .pixels = layers_.optional_norm(weights_.patch_norm),
                        .projected = layers_.optional_norm(weights_.embed_norm),
                        .tokens = layers_.optional_norm(weights_.norm_pre)},
-                      config_.patch.padding, projection_of_clips());
+                      projection_of_clips());
   }
 
   std::optional<Linear> projection_of_clips() const {
@@ -82,6 +88,8 @@ class Builder {
                      .head_dim = config_.head_width(),
                      .num_prefix = config_.num_prefix_tokens(),
                      .window = windows ? windows->size : 0,
+                     .windows_per_side = windows ? windows->per_side : 0,
+                     .windows_have_tokens = windows && windows->class_tokens,
                      .completes_windows = windows && windows->pads,
                      .global_blocks = windows ? std::span<const std::size_t>(windows->global_blocks)
                                               : std::span<const std::size_t>(),

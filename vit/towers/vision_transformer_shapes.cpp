@@ -21,7 +21,9 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
             "this model takes images of ", c.image.height, " x ", c.image.width,
             " (height x width) only, got ", height, " x ", width,
             "; if it was trained at another size, give overrides[\"img_size\"] = \"HxW\"");
-  const GridSize grid = patch_grid(height, width, c.patch.size);
+  const GridSize grid = c.patch.grid(height, width);
+  VIT_CHECK(grid.rows != 0, kWhere, "an image of ", height, " x ", width,
+            " (height x width) holds no patch of edge ", c.patch.size);
   const bool is_whole = height % c.patch.size == 0 && width % c.patch.size == 0;
   const bool is_native = height == c.image.height && width == c.image.width;
   VIT_CHECK(is_whole || is_native || c.patch.drops_remainder, kWhere, "an input of ", height, " x ", width,
@@ -62,7 +64,7 @@ std::span<const Sequences> VisionTransformer::sequences_of_blocks(const ImagePas
   memory.starts.assign(1, 0);
   for (std::size_t image = 0; image < images.count(); ++image) {
     for (std::size_t i = 1; i < order->starts.size(); ++i)
-      memory.starts.push_back(image * order->patches.size() + order->starts[i]);
+      memory.starts.push_back(image * order->starts.back() + order->starts[i]);
   }
   memory.of_blocks.assign(config_.encoder.depth, Sequences(std::span<const std::size_t>(memory.starts)));
   for (const std::size_t block : config_.attention.windows->global_blocks) memory.of_blocks[block] = whole;

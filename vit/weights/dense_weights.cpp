@@ -23,6 +23,10 @@ struct HeadWalker {
     tensor(name + ".weight", {out, in});
     tensor(name + ".bias", {out});
   }
+  void norm(const std::string& name, std::size_t channels) const {
+    tensor(name + ".weight", {channels});
+    tensor(name + ".bias", {channels});
+  }
   void transposed(const std::string& name, std::size_t channels, std::size_t edge) const {
     tensor(name + ".weight", {channels, channels, edge, edge});
     tensor(name + ".bias", {channels});
@@ -133,6 +137,82 @@ void visit_layers(const BoxConfig& c, const DenseBranch& branch, std::size_t wid
                     layer == 2 ? output.channels : width, width);
     }
   }
+}
+
+/// A layer of the decoder of queries.
+void visit_decoder_layer(const QueryBoxConfig& c, const HeadWalker& walk) {
+  const std::size_t width = c.width, samples = c.sampling_heads * c.levels.size() * c.points;
+  for (const char* const name : {"q", "k", "v", "o"}) {
+    walk.tensor(std::string(name) + ".weight", {width, width});
+    if (c.attention_bias) walk.tensor(std::string(name) + ".bias", {width});
+  }
+  walk.norm("norm1", width);
+  walk.linear("offsets", 2 * samples, width);
+  walk.linear("weights", samples, width);
+  walk.linear("values", width, width);
+  walk.linear("sampled", width, width);
+  walk.norm("norm2", width);
+  walk.linear("fc1", c.mlp_dim, width);
+  walk.linear("fc2", width, c.mlp_dim);
+  walk.norm("norm3", width);
+}
+
+/// The map of a level, of taps with `width` channels.
+void visit_level(const QueryBoxConfig& c, MapScale scale, std::size_t num_taps, std::size_t width,
+                 const HeadWalker& walk) {
+  const auto normed = [&](const std::string& name, std::size_t out, std::size_t in, std::size_t edge) {
+    walk.convolution(name, out, in, edge, /*bias=*/false);
+    if (c.batch_norm) return walk.batch_norm(name + "_norm", out);
+    walk.norm(name + "_norm", out);
+  };
+  std::size_t of_tap = width;
+  for (std::size_t k = 0; k < num_taps; ++k) {
+    const std::string number = std::to_string(k);
+    if (scale == MapScale::half) {
+      walk.convolution("reduce." + number, width, width, 3, /*bias=*/false);
+      walk.batch_norm("reduce_norm." + number, width);
+    }
+    if (scale != MapScale::twice) continue;
+    const bool narrows = narrows_taps(width);
+    const std::size_t in = narrows ? width / 2 : width;
+    if (narrows) {
+      walk.convolution("narrow." + number, in, width, 1, /*bias=*/false);
+      walk.batch_norm("narrow_norm." + number, in);
+    }
+    of_tap = in / 2;
+    walk.tensor("enlarge." + number + ".weight", {in, of_tap, 2, 2});
+    walk.tensor("enlarge." + number + ".bias", {of_tap});
+  }
+  normed("join", 2 * c.inner, of_tap * num_taps, 1);
+  for (std::size_t pair = 0; pair < c.pairs; ++pair) {
+    const std::string name = "pair." + std::to_string(pair) + ".conv";
+    for (const char* const number : {"1", "2"}) normed(name + number, c.inner, c.inner, 3);
+  }
+  normed("merge", c.width, (2 + c.pairs) * c.inner, 1);
+  walk.norm("norm", c.width);
+}
+
+void visit_layers(const QueryBoxConfig& c, const DenseBranch& branch, std::size_t width,
+                  const HeadWalker& walk) {
+  const std::size_t classes = branch.outputs[1].channels;
+  const auto perceptron = [&](const std::string& name) {
+    for (const char* const layer : {"0", "1", "2"})
+      walk.linear(name + "." + layer, layer[0] == '2' ? 4 : c.width, c.width);
+  };
+  for (std::size_t l = 0; l < c.levels.size(); ++l)
+    visit_level(c, c.levels[l], branch.taps.size(), width, walk.in("level." + std::to_string(l)));
+  walk.tensor("queries.weight", {c.stored_groups * c.queries, c.width});
+  walk.tensor("references.weight", {c.stored_groups * c.queries, 4});
+  walk.linear("propose", c.width, c.width);
+  walk.norm("propose_norm", c.width);
+  walk.linear("propose_classes", classes, c.width);
+  perceptron("propose_boxes");
+  walk.linear("position.0", c.width, 2 * c.width);
+  walk.linear("position.1", c.width, c.width);
+  for (std::size_t i = 0; i < c.layers; ++i) visit_decoder_layer(c, walk.in("layer." + std::to_string(i)));
+  walk.norm("output_norm", c.width);
+  walk.linear("classes", classes, c.width);
+  perceptron("boxes");
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ using VisitDenseTensor =
 /// What precedes the numbers of a box perceptron's layers: "boxes.", "classes.", "objectness.".
 std::string perceptron_name(Output meaning);
 
+/// Whether taps of so many channels are made half as wide before their map is enlarged for queries.
+constexpr bool narrows_taps(std::size_t width) {
+  return width > 512;
+}
+
 /// Calls visit(name, shape, tensor) for every tensor that the head has, in the order of the data; C =
 /// embed_dim. The one list of them.
 void for_each_tensor(const DenseConfig& config, std::size_t embed_dim, DenseWeights& weights,

@@ -82,6 +82,12 @@ struct LayersFacts {
     out["times_class_token"] = c.times_class_token;
     out["from_patch"] = c.from_patch;
   }
+  void operator()(const QueryBoxConfig& c) const {
+    out["kind"] = "query_boxes";
+    out["queries"] = c.queries;
+    out["layers"] = c.layers;
+    out["maps"] = c.levels.size();
+  }
 };
 
 /// The name of an output in the JSON of the program, which is kept.

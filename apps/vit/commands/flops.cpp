@@ -121,6 +121,26 @@ struct DenseProducts {
     }
     return (c.tokens == BoxTokens::patches ? patches : registers) * of_token;
   }
+  double operator()(const QueryBoxConfig& c, const DenseBranch& branch) const {
+    const double queries = real(c.queries), side = real(c.width), inner = real(c.inner);
+    const double square = side * side, classes = real(branch.outputs.back().channels);
+    double sum = 0, pixels = 0;
+    for (const MapScale scale : c.levels) {
+      const double size = (scale == MapScale::twice ? 4 : scale == MapScale::half ? 0.25 : 1) * patches;
+      const double taps = real(branch.taps.size()) * width;
+      if (scale == MapScale::twice) sum += size * taps * width / 2;
+      if (scale == MapScale::half) sum += size * 9 * taps * width;
+      sum += size * (taps / (scale == MapScale::twice ? 2 : 1) * 2 * inner);
+      sum += size * real(c.pairs) * 2 * 9 * inner * inner + size * (2 + real(c.pairs)) * inner * side;
+      pixels += size;
+    }
+    sum += pixels * (square + side * classes) + queries * (2 * square + side * (4 + classes));
+    const double samples = real(c.sampling_heads * c.levels.size() * c.points);
+    const double layer =
+        queries * (5 * square + 2 * queries * side + 3 * samples * side + 2 * real(c.mlp_dim) * side) +
+        pixels * square;
+    return sum + queries * 3 * square + real(c.layers) * layer;
+  }
 };
 
 }  // namespace
@@ -153,7 +173,9 @@ Flops count_flops(const ModelConfig& config, GridSize grid, std::size_t num_lead
   flops.attention_linear = (depth * tokens + late) * 2 * width * 2 * heads + 2 * rows * width * 2 * heads;
   const std::optional<WindowConfig>& windows = config.attention.windows;
   const double global = windows ? real(windows->global_blocks.size()) : depth;
-  const double keys = windows ? keys_in_windows(grid, windows->size) : tokens;
+  double keys = tokens;
+  if (windows && windows->per_side != 0) keys = tokens / real(windows->per_side * windows->per_side);
+  if (windows && windows->per_side == 0) keys = keys_in_windows(grid, windows->size);
   flops.attention = 2 * 2 * (rows - late) / depth * heads * (global * tokens + (depth - global) * keys);
   const double both = tokens + real(config.num_late_tokens());
   flops.attention += 2 * 2 * heads * late_blocks * (both * both - tokens * tokens);

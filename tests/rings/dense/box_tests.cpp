@@ -1,6 +1,6 @@
-// Boxes and keypoints of YOLOS, OWL-ViT, OWLv2 and ViTPose, from preprocessed pixels and from images, against
-// what transformers gives. data/golden/boxes holds the models; larger ones lie next to a developer's
-// checkout.
+// Boxes and keypoints of YOLOS, RF-DETR, LW-DETR, OWL-ViT, OWLv2 and ViTPose, from preprocessed pixels and
+// from images, against what transformers gives. data/golden/boxes holds the models; larger ones lie next to a
+// developer's checkout.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -153,7 +153,7 @@ void check_poses(const fs::path& folder, const ModelOptions& options = {}) {
 }  // namespace
 
 TEST_CASE("boxes: golden models give transformers' boxes and scores") {
-  for (const char* const model : {"yolos", "owlv2", "owlvit"})
+  for (const char* const model : {"yolos", "owlv2", "owlvit", "rf-detr", "lw-detr"})
     check_boxes({golden(model), golden(model), {"wide", "high"}, 0.3f});
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("poses: the fixture of ViTPose") {
 }
 
 TEST_CASE("boxes: bits do not depend on threads, the batch, or the place in it") {
-  for (const char* const model : {"yolos", "owlv2", "vitpose-plus"}) {
+  for (const char* const model : {"yolos", "owlv2", "rf-detr", "lw-detr", "vitpose-plus"}) {
     CAPTURE(model);
     const auto loaded = Model::load(golden(model));
     const TensorFile expected = open_safetensors(golden(model) / "expected.safetensors");
@@ -322,11 +322,58 @@ TEST_CASE("boxes: configurations of other models are refused by name") {
   CHECK_THROWS_AS(
       load_with("yolos", "\"use_mid_position_embeddings\": true", "\"use_mid_position_embeddings\": false"),
       Error);
+  for (const char* const model : {"rf-detr", "lw-detr"}) {
+    CAPTURE(model);
+    CHECK_THROWS_AS(load_with(model, "\"d_model\": 16", "\"d_model\": 18"), Error);
+    CHECK_THROWS_AS(load_with(model, "\"d_model\": 16", "\"d_model\": 1e9"), Error);
+    CHECK_THROWS_AS(load_with(model, "\"num_queries\": 5", "\"num_queries\": 0"), Error);
+    CHECK_THROWS_AS(load_with(model, "\"num_queries\": 5", "\"num_queries\": 6"), Error);
+    CHECK_THROWS_AS(
+        load_with(model, "\"decoder_cross_attention_heads\": 4", "\"decoder_cross_attention_heads\": 3"),
+        Error);
+    CHECK_THROWS_AS(load_with(model, "\"decoder_n_points\": 2", "\"decoder_n_points\": 3"), Error);
+    CHECK_THROWS_AS(load_with(model, "\"hidden_expansion\": 0.5", "\"hidden_expansion\": -1"), Error);
+    CHECK_THROWS_AS(
+        load_with(model, "\"activation_function\": \"silu\"", "\"activation_function\": \"gelu_new\""),
+        Error);
+  }
+  CHECK_THROWS_AS(load_with("lw-detr", "2.0,", "3.0,"), Error);
+  CHECK_THROWS_AS(load_with("rf-detr", "\"num_windows\": 2", "\"num_windows\": 65"), Error);
   CHECK_THROWS_AS(load_with("owlv2", "\"projection_dim\": 16", "\"projection_dim\": 17"), Error);
   CHECK_THROWS_AS(load_with("vitpose", "\"vitpose_backbone\"", "\"swin\""), Error);
   CHECK_THROWS_AS(load_with("vitpose", "\"use_simple_decoder\": true", "\"use_simple_decoder\": false"),
                   Error);
   CHECK_THROWS_AS(load_with("vitpose-plus", "\"part_features\": 4", "\"part_features\": 16"), Error);
+}
+
+TEST_CASE("boxes: images that windows do not divide, or with fewer places than boxes, are refused") {
+  const auto run = [](const char* model, std::size_t height, std::size_t width) {
+    const auto loaded = Model::load(golden(model));
+    Outputs outputs;
+    Tensor<float> pixels(Shape{1, 3, height, width});
+    std::ranges::fill(pixels.flat(), 0.5f);
+    Session(loaded, {.threads = 1}).forward(pixels, Output::boxes, outputs);
+    return outputs[0][Output::boxes].dim(0);
+  };
+  CHECK(run("lw-detr", 24, 40) == 5);
+  CHECK(run("rf-detr", 16, 16) == 5);
+  CHECK_THROWS_WITH_AS(run("lw-detr", 20, 24), doctest::Contains("2 x 2 windows"), Error);
+  CHECK_THROWS_WITH_AS(run("rf-detr", 16, 24), doctest::Contains("squares"), Error);
+  CHECK_THROWS_WITH_AS(run("rf-detr", 8, 8), doctest::Contains("fewer than the 5 boxes"), Error);
+}
+
+TEST_CASE("boxes: two neighbors without antialias") {
+  const FloatAxis axis({.in = 9, .out = 3, .begin = 0, .end = 3}, ResizeFilter::near_bilinear);
+  for (std::size_t o = 0; o < 3; ++o) {  // places 1, 4 and 7
+    CHECK(axis.first[o] == 3 * o + 1);
+    CHECK(axis.weights[axis.offset[o]] == 1.0f);
+  }
+  const FloatAxis between({.in = 4, .out = 2, .begin = 0, .end = 2}, ResizeFilter::near_bilinear);
+  for (std::size_t o = 0; o < 2; ++o) {
+    CHECK(between.first[o] == 2 * o);
+    CHECK(between.count[o] == 2);
+    CHECK(between.weights[between.offset[o]] == 0.5f);
+  }
 }
 
 TEST_CASE("boxes: a blurred resize is a Gaussian, reflected at the ends, then two neighbors") {

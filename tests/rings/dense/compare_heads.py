@@ -143,6 +143,20 @@ def depth_anything(seed, **changes):
     return model
 
 
+def prompt_depth_anything(seed, **changes):
+    """Without a prompt."""
+    plain = depth_anything(seed, **changes)
+    config = tr.PromptDepthAnythingConfig(**{key: value for key, value in plain.config.to_dict().items() if key != "model_type"})
+    model = randomize(tr.PromptDepthAnythingForDepthEstimation(config), seed)
+    model.load_state_dict(plain.state_dict(), strict=False)
+    return model
+
+
+def prompt_processor():
+    return tr.PromptDepthAnythingImageProcessor(size={"height": 56, "width": 56}, keep_aspect_ratio=True, ensure_multiple_of=14,
+                                                image_mean=[0.485, 0.456, 0.406], image_std=[0.229, 0.224, 0.225])
+
+
 def dpt(seed, **changes):
     values = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 5, "intermediate_size": 64, "image_size": 48,
               "patch_size": 16, "backbone_out_indices": [0, 1, 3, 4], "neck_hidden_sizes": [6, 8, 10, 12],
@@ -272,6 +286,102 @@ def yolos(seed, **changes):
     return randomize(tr.YolosForObjectDetection(tr.YolosConfig(**values)), seed, 0.15)
 
 
+def check_detr(case):
+    """Boxes of queries: classes of the best boxes, where no two scores are nearly equal."""
+    for path, image in case.images:
+        inputs = case.processor(images=image, return_tensors="pt")
+        with torch.no_grad():
+            outputs = case.model(inputs["pixel_values"])
+        raw, _ = case.arrays("detect", path, "--raw")
+        case.near(f"{path.name} logits", raw["logits.0"], outputs.logits[0])
+        case.near(f"{path.name} raw boxes", raw["boxes.0"], outputs.pred_boxes[0])
+        expected = case.processor.post_process_object_detection(outputs, threshold=0.2, target_sizes=[(image.height, image.width)])[0]
+        found, _ = case.arrays("detect", path, "--threshold", 0.2)
+        case.near(f"{path.name} scores", found["scores.0"], expected["scores"])
+        if (expected["scores"][:-1] - expected["scores"][1:] < 1e-4).any():
+            continue
+        case.near(f"{path.name} boxes", found["boxes.0"], expected["boxes"])
+        case.same(f"{path.name} labels", found["classes.0"], expected["labels"].numpy())
+
+
+def query_boxes(model, seed):
+    """Random weights with boxes that stay near the image, and scores of pixels that differ."""
+    randomize(model, seed, 0.15)
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            if "bbox_embed" in name and "layers.2" in name:
+                tensor.mul_(0.2)
+            if "sampling_offsets" in name or "reference_point_embed" in name:
+                tensor.mul_(0.5)
+    return model
+
+
+QUERIES = {"d_model": 32, "decoder_ffn_dim": 40, "decoder_layers": 2, "decoder_self_attention_heads": 4,
+           "decoder_cross_attention_heads": 2, "num_queries": 9, "group_detr": 2, "id2label": CLASSES}
+
+
+def rf_detr(seed, **changes):
+    backbone = {"hidden_size": 48, "num_attention_heads": 3, "num_hidden_layers": 5, "mlp_ratio": 2, "image_size": 64, "patch_size": 8,
+                "num_windows": 2, "out_indices": [2, 5]}
+    backbone.update(changes.pop("backbone", {}))
+    config = tr.RfDetrConfig(backbone_config=tr.RfDetrDinov2Config(**backbone), **{**QUERIES, **changes})
+    return query_boxes(tr.RfDetrForObjectDetection(config), seed)
+
+
+def lw_detr(seed, **changes):
+    backbone = {"hidden_size": 48, "num_attention_heads": 3, "num_hidden_layers": 4, "mlp_ratio": 2, "image_size": 64,
+                "pretrain_image_size": 32, "patch_size": 8, "num_windows": 4, "window_block_indices": [0, 2], "out_indices": [2, 4]}
+    backbone.update(changes.pop("backbone", {}))
+    config = tr.LwDetrConfig(backbone_config=tr.LwDetrViTConfig(**backbone),
+                             **{**QUERIES, "projector_scale_factors": [1.0], **changes})
+    return query_boxes(tr.LwDetrForObjectDetection(config), seed)
+
+
+def drawn_queries(random):
+    """Arguments that both detectors have, drawn for 96 x 96 pixels and patches of 8."""
+    def pick(*values):
+        return values[random.integers(len(values))]
+
+    heads, sampling = pick(1, 2, 4), pick(1, 2, 3, 6)
+    width = int(12 * heads * random.integers(1, 5))
+    return {"d_model": width, "decoder_self_attention_heads": heads, "decoder_cross_attention_heads": sampling,
+            "decoder_ffn_dim": int(random.integers(3, 90)), "decoder_layers": int(random.integers(1, 4)),
+            "decoder_n_points": int(random.integers(1, 6)), "num_queries": int(random.integers(1, 30)), "group_detr": int(random.integers(1, 4)),
+            "c2f_num_blocks": int(random.integers(0, 4)), "hidden_expansion": float(pick(0.25, 0.5, 0.75, 1.0)),
+            "activation_function": pick("silu", "relu", "gelu"), "decoder_activation_function": pick("relu", "silu", "gelu"),
+            "attention_bias": bool(random.integers(2))}
+
+
+def drawn_tower(random):
+    heads, depth = int(random.integers(1, 4)), int(random.integers(2, 6))
+    stages = sorted(int(stage) for stage in random.choice(np.arange(1, depth + 1), random.integers(1, min(depth, 4) + 1), replace=False))
+    return {"hidden_size": heads * int(random.choice([8, 12, 16])), "num_attention_heads": heads, "num_hidden_layers": depth,
+            "out_indices": stages, "mlp_ratio": int(random.integers(1, 4)), "qkv_bias": bool(random.integers(2)), "patch_size": 8}
+
+
+def drawn_rf_detr(seed):
+    random = np.random.default_rng(seed)
+    tower = drawn_tower(random) | {"num_windows": int(random.choice([1, 2, 3, 4, 6])), "image_size": int(8 * random.integers(3, 14)),
+                                   "use_swiglu_ffn": bool(random.integers(2)), "apply_layernorm": bool(random.integers(2))}
+    queries = drawn_queries(random) | {"attention_bias": True}  # its files join q, k and v with a bias
+    return rf_detr(seed, backbone=tower, layer_norm_eps=float(10.0 ** random.uniform(-6, -3)), **queries)
+
+
+def drawn_lw_detr(seed):
+    random = np.random.default_rng(seed)
+    tower = drawn_tower(random)
+    blocks = np.arange(tower["num_hidden_layers"])
+    tower |= {"num_windows": int(random.choice([1, 4, 9, 16])), "image_size": 0, "pretrain_image_size": int(8 * random.integers(2, 14)),
+              "window_block_indices": sorted(int(block) for block in random.choice(blocks, random.integers(0, len(blocks) + 1), replace=False))}
+    scales = [float(scale) for scale in random.choice([0.5, 1.0, 2.0], random.integers(1, 4))]
+    return lw_detr(seed, backbone=tower | {"image_size": tower["num_windows"] ** 2 * 8}, projector_scale_factors=scales,
+                   batch_norm_eps=float(10.0 ** random.uniform(-6, -3)), **drawn_queries(random))
+
+
+def detr_processor(kind, height, width):
+    return kind(size={"height": height, "width": width}, do_pad=False)
+
+
 def check_owl(case):
     """Words as vectors that are ready: tokens of random numbers have no text."""
     random = np.random.default_rng(3)
@@ -375,6 +485,9 @@ CASES = {
                               dpt_processor({"height": 56, "width": 56}, 14), check_depth),
     "depth-anything-squash": (lambda s: depth_anything(s), tr.DPTImageProcessor(size={"height": 56, "width": 70}, keep_aspect_ratio=False,
                               ensure_multiple_of=1), check_depth),
+    "prompt-depth-anything": (lambda s: prompt_depth_anything(s), prompt_processor(), check_depth),
+    "prompt-depth-anything-metric": (lambda s: prompt_depth_anything(s, depth_estimation_type="metric", max_depth=2), prompt_processor(),
+                                     check_depth),
     "dpt-vit": (lambda s: dpt(s), tr.DPTImageProcessor(size={"height": 48, "width": 48}, keep_aspect_ratio=False), check_depth),
     "dpt-vit-add": (lambda s: dpt(s, readout_type="add"), tr.DPTImageProcessor(size={"height": 48, "width": 48}), check_depth),
     "dpt-vit-ignore": (lambda s: dpt(s, readout_type="ignore"), tr.DPTImageProcessor(size={"height": 64, "width": 64}), check_depth),
@@ -397,6 +510,21 @@ CASES = {
     "yolos": (lambda s: yolos(s), tr.YolosImageProcessor(size={"shortest_edge": 64, "longest_edge": 112}, do_pad=False), check_yolos),
     "yolos-plain": (lambda s: yolos(s, use_mid_position_embeddings=False, image_size=[96, 64]),
                     tr.YolosImageProcessor(size={"shortest_edge": 48, "longest_edge": 100}, do_pad=False), check_yolos),
+    "rf-detr": (lambda s: rf_detr(s), detr_processor(tr.RfDetrImageProcessor, 64, 64), check_detr),
+    "rf-detr-larger": (lambda s: rf_detr(s, c2f_num_blocks=1, hidden_expansion=0.75, backbone={"num_windows": 3, "image_size": 40}),
+                       detr_processor(tr.RfDetrImageProcessor, 96, 96), check_detr),
+    "rf-detr-whole": (lambda s: rf_detr(s, decoder_n_points=2, backbone={"num_windows": 1, "out_indices": [1, 3, 4]}),
+                      detr_processor(tr.RfDetrImageProcessor, 64, 64), check_detr),
+    "rf-detr-swiglu": (lambda s: rf_detr(s, activation_function="relu", decoder_activation_function="silu", backbone={"use_swiglu_ffn": True}),
+                       detr_processor(tr.RfDetrImageProcessor, 80, 80), check_detr),
+    "rf-detr-drawn": (drawn_rf_detr, detr_processor(tr.RfDetrImageProcessor, 96, 96), check_detr),
+    "lw-detr-drawn": (drawn_lw_detr, detr_processor(tr.DeformableDetrImageProcessor, 96, 96), check_detr),
+    "lw-detr": (lambda s: lw_detr(s), detr_processor(tr.DeformableDetrImageProcessor, 64, 64), check_detr),
+    "lw-detr-levels": (lambda s: lw_detr(s, projector_scale_factors=[2.0, 0.5]),
+                       detr_processor(tr.DeformableDetrImageProcessor, 64, 96), check_detr),
+    "lw-detr-wide": (lambda s: lw_detr(s, projector_scale_factors=[2.0, 1.0, 0.5], attention_bias=False,
+                                       backbone={"hidden_size": 516, "num_attention_heads": 3, "num_hidden_layers": 2, "out_indices": [1, 2]}),
+                     detr_processor(tr.DeformableDetrImageProcessor, 48, 64), check_detr),
     "owlv2": (lambda s: owl(s, True), tr.Owlv2ImageProcessor(size={"height": 80, "width": 80}), check_owl),
     "owlvit": (lambda s: owl(s, False), tr.OwlViTImageProcessor(size={"height": 80, "width": 80}, do_center_crop=False), check_owl),
     "owlvit-32": (lambda s: owl(s, False, patch_size=32, image_size=96), tr.OwlViTImageProcessor(size={"height": 96, "width": 96}), check_owl),

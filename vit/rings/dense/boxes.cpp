@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "vit/api/class_vectors.h"
@@ -21,7 +22,7 @@ const DenseConfig& config_with_boxes(const std::shared_ptr<const Model>& known) 
   const Model& model = *known;
   const DenseConfig* const config = model.dense_config();
   VIT_CHECK(config != nullptr && config->find(Output::boxes) != nullptr, kWhere, model.report().path.string(),
-            " has no head that gives boxes; YOLOS, OWL-ViT and OWLv2 have");
+            " has no head that gives boxes; RF-DETR, LW-DETR, YOLOS, OWL-ViT and OWLv2 have");
   return *config;
 }
 
@@ -65,14 +66,33 @@ Box in_pixels(const float* box, ImageSize frame) {
           .y1 = (box[1] + 0.5f * box[3]) * height};
 }
 
+/// A class of a box, whose score is not compared with those of others.
+struct ScoredClass {
+  std::size_t box = 0, index = 0;
+  float score = 0.0f;
+};
+
+/// The `most` best of all boxes and classes with a score above `threshold`, the best first.
+std::vector<ScoredClass> best_classes(const Tensor<float>& logits, std::size_t most, float threshold) {
+  std::vector<ScoredClass> out;
+  for (std::size_t box = 0; box < logits.dim(0); ++box) {
+    for (std::size_t c = 0; c < logits.dim(1); ++c) {
+      const float score = rounded_sigmoid(logits.view().row(box)[c]);
+      if (score > threshold) out.push_back({box, c, score});
+    }
+  }
+  std::ranges::stable_sort(out, std::ranges::greater(), &ScoredClass::score);
+  out.resize(std::min(out.size(), most));
+  return out;
+}
+
 /// Names of the classes that a model was trained for.
 std::vector<std::string> names_of_classes(const std::shared_ptr<const Model>& model,
                                           std::vector<std::string> labels) {
   const DenseConfig& config = config_with_boxes(model);
-  const MapOutput* const classes = config.find(Output::box_classes);
-  VIT_CHECK(classes != nullptr, kWhere, model->report().path.string(),
+  const std::size_t count = config.num_box_classes();
+  VIT_CHECK(count != 0, kWhere, model->report().path.string(),
             ": the boxes of this model are compared with texts; say which");
-  const std::size_t count = classes->channels - 1;
   if (labels.empty()) labels = config.labels.empty() ? numbers(count) : config.labels;
   VIT_CHECK(labels.size() == count, kWhere, labels.size(), " names for the ", count, " classes of ",
             model->report().path.string());
@@ -126,8 +146,10 @@ Detector Detector::of_texts(const ImageAndText& towers, std::vector<std::string>
 Tensor<float> Detector::logits(const ImageOutputs& outputs, int threads) const {
   if (!texts_) {
     const TensorView<const float> scores = outputs[Output::box_classes];
-    VIT_CHECK(scores.num_columns() == labels_.size() + 1, kWhere, "scores of ", scores.num_columns(),
-              " classes for ", labels_.size(), " names and no object");
+    const bool has_none = outputs.head()->best_boxes == 0;
+    VIT_CHECK(scores.num_columns() == labels_.size() + (has_none ? 1 : 0), kWhere, "scores of ",
+              scores.num_columns(), " classes for ", labels_.size(), " names",
+              has_none ? " and no object" : "");
     Tensor<float> out(scores.shape());
     std::ranges::copy(scores.flat(), out.data());
     return out;
@@ -154,7 +176,16 @@ std::vector<Detection> Detector::detect(const ImageOutputs& outputs, std::option
   const ImageSize image = outputs.frame().image;
   const std::size_t edge = std::max(image.height, image.width);
   const ImageSize frame = outputs.head()->boxes_of_square ? ImageSize{edge, edge} : image;
+  const std::size_t most = outputs.head()->best_boxes;
   std::vector<Detection> found;
+  if (most != 0) {
+    for (const ScoredClass& one : best_classes(scores, most, threshold.value_or(threshold_)))
+      found.push_back({.index = one.index,
+                       .label = labels_[one.index],
+                       .score = one.score,
+                       .box = in_pixels(boxes.row(one.box), frame)});
+    return found;
+  }
   for (std::size_t i = 0; i < boxes.dim(0); ++i) {
     const float* const row = scores.view().row(i);
     const std::size_t best = best_of(row, labels_.size());

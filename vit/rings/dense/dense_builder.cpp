@@ -16,6 +16,7 @@
 #include "vit/rings/dense/heatmap_head.h"
 #include "vit/rings/dense/linear_map_head.h"
 #include "vit/rings/dense/mask_head.h"
+#include "vit/rings/dense/query_box_layers.h"
 
 namespace vit::internal {
 namespace {
@@ -64,6 +65,14 @@ class HeadBuilder {
   std::unique_ptr<const BranchHead> head(const BoxConfig& c, const DenseBranch& branch) const {
     return std::make_unique<BoxHead>(branch, box_layers(c, branch), backbone_.num_prefix_tokens(),
                                      backbone_.tokens.num_registers);
+  }
+
+  std::unique_ptr<const BranchHead> head(const QueryBoxConfig& c, const DenseBranch& branch) const {
+    QueryBoxLayers layers = build_query_boxes(
+        c, branch.taps.size(), backbone_.embed_dim, [this](const std::string& name) { return load(name); },
+        kernels_, products_);
+    layers.norm = tap_norm(branch);
+    return std::make_unique<QueryBoxHead>(c, std::move(layers), backbone_.num_prefix_tokens(), kernels_);
   }
 
   /// Of pixels, before the last layer of a result: as in the blocks, but for int8.

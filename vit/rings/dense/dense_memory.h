@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "vit/base/arena.h"
 #include "vit/base/parallel.h"
+#include "vit/layers/activations.h"
 #include "vit/layers/map.h"
 #include "vit/layers/resize_map.h"
 #include "vit/towers/map_head.h"
@@ -85,6 +87,46 @@ struct HeatmapMaps {
   TensorView<float> scratch;  // (threads, of a convolution)
 };
 
+/// Floats of the maps that lead to one that queries sample.
+struct SampledMapFloats {
+  std::size_t patches = 0, resized = 0, joined = 0, stacked = 0, inner = 0;
+
+  SampledMapFloats& cover(const SampledMapFloats& other) {
+    patches = std::max(patches, other.patches);
+    resized = std::max(resized, other.resized);
+    joined = std::max(joined, other.joined);
+    stacked = std::max(stacked, other.stacked);
+    inner = std::max(inner, other.inner);
+    return *this;
+  }
+};
+
+struct SampledMapBuffers {
+  TensorView<float> patches, resized, joined, stacked, inner;  // of these floats
+  TensorView<float> scratch;                                   // (threads, of a convolution)
+};
+
+/// Memory of a head whose queries sample maps. Letters: S pixels of all maps, Q queries, D channels.
+struct QueryBoxMaps {
+  std::vector<TensorView<float>> tokens;   // (T, C) of each tap
+  std::vector<TensorView<float>> patches;  // (N, C) of them
+  SampledMapBuffers maps;
+  TensorView<float> pixels;                // (S, D)
+  TensorView<float> proposed, objects;     // (S, D)
+  TensorView<float> scores;                // (S, classes)
+  TensorView<float> best;                  // (S), the largest of each pixel
+  TensorView<std::uint32_t> order;         // (S), pixels by that
+  TensorView<float> boxes;                 // (Q, 4)
+  TensorView<float> codes;                 // (Q, 2 D)
+  TensorView<float> queries, positions;    // (Q, D)
+  TensorView<float> coded, q, k, v, read;  // (Q, D)
+  TensorView<float> hidden, next;          // (Q, D)
+  TensorView<float> mlp;                   // (Q, width of the MLP)
+  TensorView<float> values;                // (S, D)
+  TensorView<float> offsets, weights;      // (Q, 2 samples), (Q, samples)
+  Activations attention;                   // room of attention between queries
+};
+
 /// Floats that a thread needs for any one of these layers: convolutions, optional ones, or ranges of them.
 template <class Layer>
 std::size_t largest_scratch(const Layer& layer) {
@@ -109,7 +151,9 @@ TensorView<float> take_scratch(Arena::Taker& arena, int threads, const Layers&..
 /// Memory of one head at a time: a block of its own, or one that nothing else uses meanwhile.
 class DenseMemory final : public MapMemory {
  public:
-  std::size_t capacity_bytes() const noexcept override { return arena_.capacity_bytes(); }
+  std::size_t capacity_bytes() const noexcept override {
+    return arena_.capacity_bytes() + query_boxes.attention.capacity_bytes();
+  }
   void borrow(Arena& other) noexcept override { used_ = &other; }
   /// Lays memory out by list(Arena::Taker&); earlier views are gone.
   template <class List>
@@ -122,6 +166,7 @@ class DenseMemory final : public MapMemory {
   MaskMaps masks;
   BoxMaps boxes;
   HeatmapMaps heatmaps;
+  QueryBoxMaps query_boxes;
 
  private:
   Arena arena_;

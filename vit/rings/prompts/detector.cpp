@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
-#include "vit/rings/prompts/sine_code.h"
+#include "vit/position/sine_code.h"
 
 namespace vit::internal {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "vit/base/rounded.h"
-#include "vit/rings/prompts/sine_code.h"
+#include "vit/position/sine_code.h"
 
 namespace vit::internal {
 namespace {

@@ -77,11 +77,11 @@ std::string all_anchors() {
 
 /// For a config.json of transformers with this model_type.
 [[noreturn]] void refuse_model_type(const SourceFiles& files, std::string_view type) {
-  for (const std::string_view known :
-       {"zoedepth", "depth_pro", "prompt_depth_anything", "vitmatte", "mask2former", "segformer"}) {
+  for (const std::string_view known : {"zoedepth", "depth_pro", "vitmatte", "mask2former", "segformer"}) {
     VIT_CHECK(type != known, kWhere, files.weights_name, ": ", type,
               ": the head of this model is not implemented; of dense heads those of depth_anything, dpt, "
-              "tipsv2_dpt, chmv2, eomt, owlv2, owlvit, yolos, vitpose, Depth Anything 3 and DINOv2's own "
+              "tipsv2_dpt, chmv2, eomt, owlv2, owlvit, yolos, rf_detr, lw_detr, vitpose, Depth Anything 3 "
+              "and DINOv2's own "
               "files are");
   }
   fail(kWhere, files.weights_name, ": its config.json is from transformers, with the model_type ",

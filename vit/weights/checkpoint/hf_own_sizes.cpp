@@ -35,6 +35,22 @@ void read_yolos_sizes(const Json& file, PreprocessConfig& config) {
   if (config.longest_edge == 0) config.longest_edge = file.find_size("max_size", kEdgeRange).value_or(1333);
 }
 
+/// LW-DETR and RF-DETR: images of one size. Those of a batch are padded to the largest: nothing.
+void check_detr_size(const Json& file, PreprocessConfig& config) {
+  VIT_CHECK(
+      config.resize == ResizeRule::squash && !config.crop && !file.find("pad_size"),
+      kWhere.with(ErrorKind::unsupported), file.file(),
+      ": size must have a height and a width, without a crop and pad_size; others are not implemented for "
+      "LW-DETR and RF-DETR, whose images are divided into windows");
+}
+
+void read_rf_detr_size(const Json& file, PreprocessConfig& config) {
+  check_detr_size(file, config);
+  VIT_CHECK(config.filter == ResizeFilter::bilinear, kWhere.with(ErrorKind::unsupported), file.file(),
+            ": a RfDetrImageProcessor is implemented only with resample 2 (bilinear)");
+  config.filter = ResizeFilter::near_bilinear;
+}
+
 void read_vitpose_sizes(const Json& file, PreprocessConfig& config) {
   VIT_CHECK(config.resize == ResizeRule::squash && !config.crop &&
                 file.find_bool("do_affine_transform").value_or(true),
@@ -185,10 +201,13 @@ constexpr OwnSizes kOwnSizes[] = {
      .splits = "do_image_splitting",
      .reads_size = true},
     {"DPT", read_dpt_sizes, true, true},
+    {"PromptDepthAnything", read_dpt_sizes, true, true},
     {"CHMv2", read_dpt_sizes, true, true},
     {"Eomt", read_eomt_sizes, true},
     {kOwlv2, read_owlv2_sizes, true},
     {"Yolos", read_yolos_sizes, true},
+    {kRfDetr, read_rf_detr_size, true},
+    {"DeformableDetr", check_detr_size, true},
     {kVitPose, read_vitpose_sizes},
     {kLlama4, read_tiles},
 };

@@ -108,7 +108,8 @@ void read_fixed_size(const Json& file, const ProcessorClass& processor, Preproce
 
 void set_backend(const ProcessorClass& processor, const ModelOptions& options, PreprocessConfig& config) {
   const bool pil = options.resampler == ResamplerChoice::pillow;
-  const bool in_float = processor.name == "DINOv3ViT" || processor.name == kOwlv2;
+  const bool in_float =
+      processor.name == "DINOv3ViT" || processor.name == kOwlv2 || processor.name == kRfDetr;
   VIT_CHECK(!pil || !in_float, kWhere.with(ErrorKind::unsupported), config.source, ": Hugging Face's ",
             processor.name,
             " processor resizes in float, as torchvision does, so there are no Pillow results "

@@ -36,12 +36,15 @@ constexpr ProcessorClass kClasses[] = {
     {"Idefics3", ResizeFilter::lanczos, 364, true, true, 0, kHalf, kHalf},
     {"SmolVLM", ResizeFilter::lanczos, 364, true, true, 0, kHalf, kHalf},
     {"DPT", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
+    {"PromptDepthAnything", ResizeFilter::bicubic, 384, true, true, 0, kImageNetMean, kImageNetStd},
     {"CHMv2", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {"Tipsv2Dpt", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
     {"Eomt", ResizeFilter::bilinear, 640, false, false, 0, kImageNetMean, kImageNetStd},
     {kOwlv2, ResizeFilter::bilinear, 960, true, true, 0, kClipMean, kClipStd},
     {"OwlViT", ResizeFilter::bicubic, 768, true, true, 0, kClipMean, kClipStd},
     {"Yolos", ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
+    {kRfDetr, ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
+    {"DeformableDetr", ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
     {kVitPose, ResizeFilter::bilinear, 256, true, true, 0, kImageNetMean, kImageNetStd},
     {"Sam3", ResizeFilter::bilinear, 1008, true, true, 0, kHalf, kHalf},
     {"Sapiens2", ResizeFilter::bilinear, 1024, true, true, 0, kImageNetMean, kImageNetStd, true, 768},
@@ -113,6 +116,7 @@ constexpr ModelType kModelTypes[] = {
     {"aya_vision", "GotOcr2"},
     {"dpt", "DPT"},
     {"depth_anything", "DPT"},
+    {"prompt_depth_anything", "PromptDepthAnything"},
     {"chmv2", "CHMv2"},
     {"tipsv2_dpt", "Tipsv2Dpt"},
     {"eomt", "Eomt"},
@@ -120,6 +124,8 @@ constexpr ModelType kModelTypes[] = {
     {"owlv2", kOwlv2},
     {"owlvit", "OwlViT"},
     {"yolos", "Yolos"},
+    {"rf_detr", kRfDetr},
+    {"lw_detr", "DeformableDetr"},
     {"vitpose", kVitPose},
     {"mlcd_vision_model", "CLIP"},
     {"qwen2_vl", "Qwen2VL"},
@@ -216,7 +222,8 @@ const ProcessorClass& find_processor(const Json& file, const std::string& model_
   fail(kWhere.with(ErrorKind::unsupported), source, ": image_processor_type ", in_quotes(*named),
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
        "ChineseCLIP, Llava, LlavaNext, LlavaOnevision, Blip, Flava, Gemma3, GotOcr2, Cohere2Vision, "
-       "Idefics3, SmolVLM, DPT, CHMv2, Eomt, Owlv2, OwlViT, Yolos, VitPose, "
+       "Idefics3, SmolVLM, DPT, PromptDepthAnything, CHMv2, Eomt, Owlv2, OwlViT, Yolos, RfDetr, "
+       "DeformableDetr, VitPose, "
        "Sam3, Sapiens2, Llama4, VideoMAE, VJEPA2Video, Qwen2VL, Qwen2VLVideo, Qwen3VLVideo, Glm4vVideo, "
        "Glm4v, "
        "PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, Kimi_K25, KimiVL and Gemma4 are");

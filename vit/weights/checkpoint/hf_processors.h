@@ -13,7 +13,7 @@ namespace vit::internal {
 
 /// Classes with steps of their own, by their names without "ImageProcessor".
 inline constexpr std::string_view kNaFlex = "Siglip2", kLlama4 = "Llama4", kOwlv2 = "Owlv2",
-                                  kVitPose = "VitPose";
+                                  kVitPose = "VitPose", kRfDetr = "RfDetr";
 
 /// Defaults of a class for values missing in the file.
 struct ProcessorClass {

@@ -150,11 +150,13 @@ VisitDenseTensor TensorMatcher::matching(std::span<const HeadTable> tables, cons
     }
     std::vector<std::size_t> sizes;
     for (std::size_t i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+    if (!sizes.empty()) sizes[0] *= source->from.of;
     const TensorEntry* const entry = take(source->name, source->place, sizes, Form::as_stored, use + name);
     if (entry == nullptr) return;
-    const std::vector<StoredRows> pieces{{.row = {}, .entry = entry}};
+    const std::vector<StoredRows> pieces{{.row = {.from = source->from}, .entry = entry}};
     tensor = WeightTensor(
-        shape, [pieces, shape, keep = tensors_] { return load_numbers(pieces, shape, {}); }, entry);
+        shape, [pieces, shape, keep = tensors_] { return load_numbers(pieces, shape, {}); },
+        stored_alone(pieces));
   };
 }
 

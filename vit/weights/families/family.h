@@ -83,6 +83,9 @@ extern const Family kHfDptFamily;            // families/hf_dpt.cpp
 extern const Family kHfEomtFamily;           // families/hf_eomt.cpp
 extern const Family kHfOwlFamily;            // families/hf_owl.cpp
 extern const Family kHfYolosFamily;          // families/hf_yolos.cpp
+extern const Family kHfRfDetrFamily;         // families/hf_rf_detr.cpp
+extern const Family kHfLwDetrFamily;         // families/hf_lw_detr.cpp
+extern const Family kHfLwDetrVitFamily;      // families/hf_lw_detr_vit.cpp
 extern const Family kHfVitPoseFamily;        // families/hf_vitpose.cpp
 extern const Family kHfVitPoseBackboneFamily;
 extern const Family kDepthAnything3Family;  // families/depth_anything_3.cpp
@@ -117,6 +120,7 @@ extern const Family kHfMuseFamily;         // families/hf_muse.cpp
 extern const Family kHfMiniMaxFamily;      // families/hf_minimax.cpp
 extern const Family kHfBridgeTowerFamily;  // families/hf_bridgetower.cpp
 extern const Family kHfVideoFamily;        // families/hf_video.cpp
+extern const Family kHfAstFamily;          // families/hf_ast.cpp
 extern const Family kTimmGemma4Family;     // families/timm_gemma4.cpp
 extern const Family kTimmSamFamily;        // families/timm_sam.cpp
 extern const Family kTimmTowerFamily;      // families/timm_towers.cpp

@@ -45,7 +45,7 @@ std::optional<HeadSource> find_source(std::span<const HeadTable> tables, const s
     if (!name.starts_with(table.branch)) continue;
     for (const HeadRow& row : table.rows) {
       const auto filling = match_pattern(row.name, std::string_view(name).substr(table.branch.size()));
-      if (filling) found = HeadSource{table.source + filled(row, *filling), row.place};
+      if (filling) found = HeadSource{table.source + filled(row, *filling), row.place, row.from};
     }
   }
   return found;

@@ -22,6 +22,7 @@ struct HeadRow {
   std::string_view source{};
   std::int8_t step = 1, first = 0;
   Place place = Place::outside;
+  Share from{};  // the rows of the file's tensor that are taken
 };
 
 /// The rows of one branch, and what precedes the names of both.
@@ -35,6 +36,7 @@ struct HeadTable {
 struct HeadSource {
   std::string name;
   Place place = Place::outside;
+  Share from{};
 };
 
 /// Where the tensor of that name lies; nothing if no row has it. Of rows that fit the last counts.

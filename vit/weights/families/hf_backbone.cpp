@@ -13,11 +13,14 @@ constexpr Where kWhere{"hf_backbone", ErrorKind::unsupported};
 
 const Family& backbone_family(const SourceFiles& inner) {
   const std::string type = hf_model_type(inner);
-  for (const Family* family : {&kHfDinov2Family, &kHfDinov3Family, &kHfTipsv2Family, &kHfVitFamily}) {
+  for (const Family* family :
+       {&kHfDinov2Family, &kHfDinov3Family, &kHfTipsv2Family, &kHfVitFamily, &kHfLwDetrVitFamily}) {
     if (family->match(inner)) return *family;
   }
   fail(kWhere, inner.config_name(), ": backbone_config has the model_type ", in_quotes(type),
-       "; backbones of dinov2, dinov2_with_registers, dinov3_vit, tipsv2_vision_model and vit are "
+       "; backbones of dinov2, dinov2_with_registers, dinov3_vit, tipsv2_vision_model, vit, rf_detr_dinov2 "
+       "and "
+       "lw_detr_vit are "
        "implemented");
 }
 

@@ -56,6 +56,19 @@ static_assert(is_sound(kOwl));
 constexpr Row kJanus[] = {{Part::proj_weight, "encoder.layers.{}.self_attn.projection_layer.*"}};
 static_assert(is_sound(kJanus));
 
+/// AltCLIP as release 5.24 saves the whole model.
+constexpr Row kAltBlocks[] = {
+    {Part::norm1_gamma, "encoder.layer.{}.layer_norm1.*"},
+    joined(Part::qkv_weight, {0, 3}, "encoder.layer.{}.self_attn.q_proj.*"),
+    joined(Part::qkv_weight, {1, 3}, "encoder.layer.{}.self_attn.k_proj.*"),
+    joined(Part::qkv_weight, {2, 3}, "encoder.layer.{}.self_attn.v_proj.*"),
+    {Part::proj_weight, "encoder.layer.{}.self_attn.out_proj.*"},
+    {Part::norm2_gamma, "encoder.layer.{}.layer_norm2.*"},
+    {Part::fc1_weight, "encoder.layer.{}.mlp.fc1.*"},
+    {Part::fc2_weight, "encoder.layer.{}.mlp.fc2.*"},
+};
+static_assert(is_sound(kAltBlocks));
+
 /// NaFlex takes patches that are cut already, pixel by pixel.
 constexpr Row kNaFlexPatch[] = {{Part::patch_weight, "embeddings.patch_embedding.weight", Form::pixels}};
 static_assert(is_sound(kNaFlexPatch));
@@ -231,6 +244,7 @@ ParsedModel read(const SourceFiles& files) {
   ParsedModel out{.config = read_config(files, type),
                   .layout = clip_layout(type.kind),
                   .ignored = {kIgnored, kTextTower}};
+  if (files.any_block_has("encoder.layer.{}.layer_norm1.weight")) out.layout.add(kAltBlocks);
   if (hf_model_type(files) == "clipseg") out.ignored.push_back(kDecoder);
   if (type.kind == ClipKind::naflex)
     out.notes.push_back(

@@ -1,5 +1,6 @@
-// Hugging Face's Depth Anything (V1, V2, relative and metric): DINOv2 with a DPT head. Source: transformers,
-// models/depth_anything.
+// Hugging Face's Depth Anything (V1, V2, relative and metric): DINOv2 with a DPT head; and Prompt Depth
+// Anything without its prompt, a second depth of low resolution. Source: transformers, models/depth_anything
+// and prompt_depth_anything.
 #include "vit/base/check.h"
 #include "vit/weights/families/dpt_tables.h"
 #include "vit/weights/families/hf_backbone.h"
@@ -15,6 +16,17 @@ constexpr HeadRow kHead[] = {
     {"narrow.*", "head.conv1.*"},
     {"output.0.hidden.*", "head.conv2.*"},
     {"output.0.last.*", "head.conv3.*"},
+};
+
+constexpr Ignored kPrompt[] = {
+    {"neck.fusion_stage.layers.0.prompt_depth_layer.*", "reads a prompt, which there is none of",
+     Place::outside},
+    {"neck.fusion_stage.layers.1.prompt_depth_layer.*", "reads a prompt, which there is none of",
+     Place::outside},
+    {"neck.fusion_stage.layers.2.prompt_depth_layer.*", "reads a prompt, which there is none of",
+     Place::outside},
+    {"neck.fusion_stage.layers.3.prompt_depth_layer.*", "reads a prompt, which there is none of",
+     Place::outside},
 };
 
 MapOutput read_output(const Json& config) {
@@ -53,13 +65,24 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
           .labels = {}};
 }
 
+bool is_prompted(const SourceFiles& files) {
+  return hf_model_type(files) == "prompt_depth_anything";
+}
+
 ParsedModel read(const SourceFiles& files) {
   ParsedModel out = read_backbone(files);
   out.dense =
       DenseReading{.config = read_head(*files.config, out.config),
                    .tables = {{"", "", tap_norm_rows(out.config)}, {"", "", kHfDptNeck}, {"", "", kHead}}};
   out.ignored.push_back(kHfDptUnused);
-  if (files.options.dense.resize_rule == ResizeRuleChoice::repository) {
+  if (is_prompted(files)) {
+    out.ignored.push_back(kPrompt);
+    out.dense->config.depth_unit = DepthUnit::relative;
+    out.dense->config.branches.front().outputs.front().scale = 1.0f;  // max_depth is not read
+    out.notes.push_back(
+        "depths without a unit, of the image without a prompt: prompts of depths are not read");
+  }
+  if (files.options.dense.resize_rule == ResizeRuleChoice::repository && !is_prompted(files)) {
     out.config.position.resampling = TableResampling::bicubic_plus_tenth;
     out.dense->config.to_image = ImageResize::bilinear_corners;
     out.dense->preprocess = depth_anything_preprocess(518, /*by_repository=*/true);
@@ -69,7 +92,7 @@ ParsedModel read(const SourceFiles& files) {
 }
 
 std::optional<Match> match(const SourceFiles& files) {
-  if (hf_model_type(files) != "depth_anything") return std::nullopt;
+  if (hf_model_type(files) != "depth_anything" && !is_prompted(files)) return std::nullopt;
   return match_backbone(files);
 }
 

@@ -1,15 +1,20 @@
 // Hugging Face's DINOv2, plain or gated, with or without registers, bare or with a classifier that reads
-// class token and mean of patches. Blocks have the published names or those of release 5's modules. Source:
-// transformers, models/dinov2 and dinov2_with_registers.
+// class token and mean of patches, or the tower of RF-DETR. Blocks have the published names or those of
+// release 5's modules. Source: transformers, models/dinov2 and dinov2_with_registers.
+#include <algorithm>
+#include <utility>
+
 #include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
+#include "vit/weights/families/tower.h"
 
 namespace vit::internal {
 namespace hf_dinov2 {
 namespace {
 
 constexpr Where kWhere{"hf_dinov2", ErrorKind::format};
-constexpr std::string_view kPrefixes[] = {"", "dinov2.", "dinov2_with_registers.", "backbone."};
+constexpr std::string_view kPrefixes[] = {"", "dinov2.", "dinov2_with_registers.", "backbone.",
+                                          "backbone.0.encoder.encoder."};
 
 constexpr Row kRows[] = {
     {Part::norm1_gamma, "encoder.layer.{}.norm1.*"},
@@ -47,6 +52,30 @@ constexpr Ignored kIgnored[] = {{"embeddings.mask_token", "used in training only
 /// transformers writes the tensor (1, 0, C) too
 constexpr Ignored kNoRegisters[] = {{"embeddings.register_tokens", "holds no tokens"}};
 
+/// RF-DETR's tower: blocks attend in windows of equal size, where config.json does not list them those before
+/// the last stage that the head reads whose number is that of no such stage; the native image is one of whole
+/// windows.
+void set_windows(const Json& json, ModelConfig& c) {
+  c.head.pooling = Pooling::none;
+  const std::size_t per_side = json.find_size("num_windows", {1, 64}).value_or(4);
+  if (per_side == 1) return;
+  const std::vector<std::size_t> stages = read_blocks(json, "out_indices", {c.encoder.depth});
+  VIT_CHECK(!stages.empty(), kWhere, json.where(), ".out_indices is empty");
+  std::vector<std::size_t> windowed;
+  for (std::size_t block = 0; block < *std::ranges::max_element(stages); ++block) {
+    if (std::ranges::find(stages, block) == stages.end()) windowed.push_back(block);
+  }
+  windowed = read_blocks(json, "window_block_indexes", std::move(windowed));
+  WindowConfig windows{.per_side = per_side, .class_tokens = true};
+  for (std::size_t block = 0; block < std::min<std::size_t>(c.encoder.depth, 1024); ++block) {
+    if (std::ranges::find(windowed, block) == windowed.end()) windows.global_blocks.push_back(block);
+  }
+  c.attention.windows = std::move(windows);
+  const std::size_t unit = c.edge_multiple();
+  c.image.height = std::max(unit, c.image.height / unit * unit);
+  c.image.width = std::max(unit, c.image.width / unit * unit);
+}
+
 ModelConfig read_config(const SourceFiles& files, bool registers) {
   const Json& json = *files.config;
   ModelConfig c = read_hf_sizes(files, json, {.patch_size = registers ? 16u : 14u, .norm_eps = 1e-6});
@@ -56,7 +85,12 @@ ModelConfig read_config(const SourceFiles& files, bool registers) {
   c.encoder.layer_scale = true;
   set_hf_mlp(json, c);
   // registers come after the table was added and have no row in it
-  add_hf_table(c, 1, registers ? TableResampling::bicubic_antialias : TableResampling::bicubic);
+  const bool antialias = registers || hf_model_type(files) == "rf_detr_dinov2";
+  add_hf_table(c, 1, antialias ? TableResampling::bicubic_antialias : TableResampling::bicubic);
+  if (hf_model_type(files) == "rf_detr_dinov2") {
+    set_windows(json, c);
+    return c;
+  }
   c.head.num_classes = count_hf_classes(files, "classifier");
   c.head.labels = read_hf_labels(json, c.head.num_classes);
   c.head.input = HeadInput::class_and_patch_mean;
@@ -69,10 +103,12 @@ ParsedModel read(const SourceFiles& files) {
       .config = read_config(files, registers), .layout = {kHfEmbeddings, kRows}, .ignored = {kIgnored}};
   const bool gated = out.config.mlp.kind == MlpKind::gated, modules = has_module_names(files);
   if (modules) out.layout.add(kModules);
-  if (gated && modules) out.layout.add(kGatedModules);
-  if (gated && !modules) out.layout.add(kGated);
+  // RF-DETR's files have the published names of attention and those of modules of the MLP
+  const bool gated_modules = files.any_block_has("encoder.layer.{}.mlp.gate_proj.weight");
+  if (gated && gated_modules) out.layout.add(kGatedModules);
+  if (gated && !gated_modules) out.layout.add(kGated);
   if (registers && out.config.tokens.num_registers == 0) out.ignored.push_back(kNoRegisters);
-  if (!registers) {
+  if (hf_model_type(files) == "dinov2") {
     out.notes.push_back(
         "other sizes: the learned table is resampled to the exact size, as transformers does today (its "
         "first releases and Meta shift the scale by 0.1)");
@@ -82,7 +118,7 @@ ParsedModel read(const SourceFiles& files) {
 
 std::optional<Match> match(const SourceFiles& files) {
   const std::string type = hf_model_type(files);
-  if (type != "dinov2" && type != "dinov2_with_registers") return std::nullopt;
+  if (type != "dinov2" && type != "dinov2_with_registers" && type != "rf_detr_dinov2") return std::nullopt;
   const auto found = match_anchor(files, "embeddings.patch_embeddings.projection.weight", kPrefixes);
   VIT_CHECK(found, kWhere.with(ErrorKind::mismatch), files.weights_name,
             ": no tensor embeddings.patch_embeddings.projection.weight, with or without the prefix ", type,

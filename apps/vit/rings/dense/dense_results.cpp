@@ -166,7 +166,7 @@ void write_boxes(JsonWriter& json, std::span<const Detection> found) {
 
 std::vector<std::string> box_labels(const DenseConfig& config, const std::filesystem::path& labels) {
   ModelConfig classes;  // as labels know them
-  classes.head.num_classes = config.find(Output::box_classes)->channels - 1;
+  classes.head.num_classes = config.num_box_classes();
   classes.head.labels = config.labels;
   return Labels(classes, labels).names();
 }

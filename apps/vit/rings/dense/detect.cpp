@@ -26,7 +26,9 @@ namespace vit::app {
 namespace {
 
 constexpr const char* kFooter =
-    "Boxes are [x0, y0, x1, y1] in pixels from the upper left corner, in the order of the model, those with "
+    "Boxes are [x0, y0, x1, y1] in pixels from the upper left corner, in the order of the model, or of "
+    "falling "
+    "scores where a box may have several classes (RF-DETR, LW-DETR), those with "
     "a "
     "score above\n"
     "--threshold. The output is one file of arrays, .safetensors or .npz: for input I boxes.I (n, 4), "
@@ -34,7 +36,7 @@ constexpr const char* kFooter =
     "(n) and\n"
     "classes.I (n) int32; with --raw boxes.I (N, 4) as center, width and height from 0 to 1, logits.I (N, "
     "classes; of\n"
-    "models with classes of their own, no object at the end), objectness.I (N) where there is one. Or "
+    "YOLOS, no object at the end), objectness.I (N) where there is one. Or "
     "FOLDER/, "
     "with files\n"
     "for each image:\n"
@@ -183,7 +185,8 @@ Command detect_command() {
            labels_option(options->labels),
            {.name = "--threshold",
             .type_name = "P",
-            .help = "Boxes with a score above P; default: that of the model's library (OWL 0.1, YOLOS 0.5, "
+            .help = "Boxes with a score above P; default: that of the model's library (OWL 0.1, DETRs and "
+                    "YOLOS 0.5, "
                     "SAM 3 0.3)",
             .target = parsed_target(
                 options->threshold,

@@ -1,4 +1,4 @@
-#include "vit/rings/prompts/sine_code.h"
+#include "vit/position/sine_code.h"
 
 #include <algorithm>
 #include <cmath>
