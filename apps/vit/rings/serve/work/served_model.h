@@ -69,8 +69,10 @@ enum class TextRules { checkpoint, immich };
 
 /// A model of pages, which has one user at a time.
 struct SharedPages {
+  explicit SharedPages(std::unique_ptr<PageVectors> of) : vectors(std::move(of)) {}
+
   std::unique_ptr<PageVectors> vectors;
-  std::mutex mutex{};
+  std::mutex mutex;
 };
 
 /// A checkpoint in memory.
