@@ -320,12 +320,12 @@ QUERIES = {"d_model": 32, "decoder_ffn_dim": 40, "decoder_layers": 2, "decoder_s
            "decoder_cross_attention_heads": 2, "num_queries": 9, "group_detr": 2, "id2label": CLASSES}
 
 
-def rf_detr(seed, **changes):
+def rf_detr(seed, kind=tr.RfDetrForObjectDetection, **changes):
     backbone = {"hidden_size": 48, "num_attention_heads": 3, "num_hidden_layers": 5, "mlp_ratio": 2, "image_size": 64, "patch_size": 8,
                 "num_windows": 2, "out_indices": [2, 5]}
     backbone.update(changes.pop("backbone", {}))
     config = tr.RfDetrConfig(backbone_config=tr.RfDetrDinov2Config(**backbone), **{**QUERIES, **changes})
-    return query_boxes(tr.RfDetrForObjectDetection(config), seed)
+    return query_boxes(kind(config), seed)
 
 
 def lw_detr(seed, **changes):
@@ -511,6 +511,8 @@ CASES = {
     "yolos-plain": (lambda s: yolos(s, use_mid_position_embeddings=False, image_size=[96, 64]),
                     tr.YolosImageProcessor(size={"shortest_edge": 48, "longest_edge": 100}, do_pad=False), check_yolos),
     "rf-detr": (lambda s: rf_detr(s), detr_processor(tr.RfDetrImageProcessor, 64, 64), check_detr),
+    "rf-detr-segmentation": (lambda s: rf_detr(s, tr.RfDetrForInstanceSegmentation, intermediate_size=40),
+                             detr_processor(tr.RfDetrImageProcessor, 64, 64), check_detr),
     "rf-detr-larger": (lambda s: rf_detr(s, c2f_num_blocks=1, hidden_expansion=0.75, backbone={"num_windows": 3, "image_size": 40}),
                        detr_processor(tr.RfDetrImageProcessor, 96, 96), check_detr),
     "rf-detr-whole": (lambda s: rf_detr(s, decoder_n_points=2, backbone={"num_windows": 1, "out_indices": [1, 3, 4]}),
