@@ -12,7 +12,7 @@ install(TARGETS vit EXPORT vit-targets
 # the test install.headers hold.
 set(vit_headers
     vit.h anomaly.h attention.h boxes.h c.h c_positions.h c_prompts.h checkpoint.h classifier.h classifier_head.h config.h dense.h dense_config.h encoder.h fit.h head.h layer_norm.h linear.h machine.h model.h outputs.h pages.h patchify.h
-    pixel_features.h pixels.h pose.h prompts.h safetensors.h session.h text_config.h text_encoder.h version.h zero_shot.h
+    pixel_features.h pixel_upsampler.h pixels.h pose.h prompts.h safetensors.h session.h text_config.h text_encoder.h version.h zero_shot.h
     opencv.h eigen.h
     analysis/detection.h analysis/features.h
     base/choices.h base/error.h base/run_limits.h base/tensor.h
@@ -25,7 +25,7 @@ set(vit_headers_dense dense.h boxes.h pose.h)
 set(vit_headers_prompts prompts.h c_prompts.h)
 set(vit_headers_pages pages.h)
 set(vit_headers_anomaly anomaly.h)
-set(vit_headers_fit fit.h pixel_features.h pixels.h)
+set(vit_headers_fit fit.h pixel_features.h pixel_upsampler.h pixels.h)
 set(vit_headers_analysis analysis/features.h position/normal_form.h)
 set(vit_parts ${VIT_RINGS})
 if(VIT_ANALYSIS)

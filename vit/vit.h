@@ -28,6 +28,7 @@
 #include "vit/pages.h"
 #include "vit/patchify.h"
 #include "vit/pixel_features.h"
+#include "vit/pixel_upsampler.h"
 #include "vit/pixels.h"
 #include "vit/pose.h"
 #include "vit/prompts.h"

@@ -44,6 +44,7 @@ class Convolution {
 
   std::size_t in_channels() const noexcept { return in_channels_; }
   std::size_t out_channels() const noexcept { return out_channels_; }
+  std::size_t edge() const noexcept { return edge_; }  // of the kernel: 1 or 3
   /// Floats that a thread needs: a multiple of 16, 0 for products of float32.
   std::size_t scratch_floats() const noexcept;
   /// ceil(size / stride).

@@ -1,9 +1,9 @@
 // Values of patches for a row of pixels: FeatureGrid::weigh() for many pixels at a time, in float.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
+#include "vit/rings/fit/exp_of_negative.h"
 #include "vit/rings/fit/pixel_grid.h"
 
 namespace vit::internal {
@@ -13,26 +13,6 @@ constexpr std::size_t kRun = 16;  // pixels of one patch that are computed toget
 // Of exponents: -1 / (2 sigma^2).
 constexpr auto kSpaceFactor = static_cast<float>(-0.5 / (kSpaceSigma * kSpaceSigma));
 constexpr auto kColorFactor = static_cast<float>(-0.5 / (kColorSigma * kColorSigma));
-
-/// exp(x) of -170 <= x <= 0, within 4e-7 of itself: the square of exp(x / 2), which is a normal number. Of
-/// additions, products and a shift, which become vectors.
-inline float exp_of_negative(float x) {
-  constexpr float kRound = 12582912.0f;  // 1.5 2^23: in a sum with it the last bits are an integer
-  const float half = 0.5f * x;
-  const float shifted = half * 1.44269504f + kRound;
-  const float n = shifted - kRound;
-  const float r = (half - n * 0.693359375f) + n * 2.12194440e-4f;  // n log 2 in two parts
-  float sum = 1.0f / 720;
-  sum = sum * r + 1.0f / 120;
-  sum = sum * r + 1.0f / 24;
-  sum = sum * r + 1.0f / 6;
-  sum = sum * r + 0.5f;
-  sum = sum * r + 1.0f;
-  sum = sum * r + 1.0f;
-  const auto root =
-      std::bit_cast<float>(std::bit_cast<std::uint32_t>(sum) + (std::bit_cast<std::uint32_t>(shifted) << 23));
-  return root * root;
-}
 
 /// Pixels of a row that are near the same patch, and their colors.
 struct Run {
