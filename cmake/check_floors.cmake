@@ -40,7 +40,7 @@ set(floors_apps/vit
 # Fences: header pattern -> files that may include it.
 set(fences_vit
     "<opencv2/=>^opencv\\.h$"
-    "<Eigen/=>^(eigen\\.h|(analysis|rings/anomaly|rings/fit)/[a-z_]+\\.cpp|kernels/portable\\.cpp|layers/[a-z_]+\\.cpp|position/[a-z_]+\\.cpp)$"
+    "<Eigen/=>^((analysis/)?eigen(_rows)?\\.h|(analysis|rings/anomaly|rings/fit)/[a-z_]+\\.cpp|kernels/portable\\.cpp|layers/[a-z_]+\\.cpp|position/[a-z_]+\\.cpp)$"
     "<omp.h>=>^base/parallel\\.cpp$"
     "[<\"]hwy/=>^kernels/"
     "<immintrin.h>=>^kernels/"

@@ -134,7 +134,11 @@ struct BoxConfig {
 };
 
 /// A map of the patches that queries sample: its edges next to those of the grid.
-enum class MapScale { half, same, twice };
+enum class MapScale {
+  half,   // half the height and width, rounded up
+  same,   // as it is
+  twice,  // twice the height and width
+};
 
 /// Queries that sample maps of the patches where they expect objects, in two stages: the best places of the
 /// maps, then a decoder (LW-DETR, RF-DETR).

@@ -111,8 +111,8 @@ int main(int argc, char** argv) {
   try {
     const vit::Image image = vit::decode_file(argv[2]);
     const vit::Tensor<float> pixels = preprocessor().run(image);  // (3, 40, 40)
-    for (const float logit : RopeVit(argv[1]).forward({pixels.data(), vit::Shape{1, 3, 40, 40}}).flat())
-      std::printf("%.9g\n", static_cast<double>(logit));
+    const vit::Tensor<float> logits = RopeVit(argv[1]).forward({pixels.data(), vit::Shape{1, 3, 40, 40}});
+    for (const float logit : logits.flat()) std::printf("%.9g\n", static_cast<double>(logit));
   } catch (const vit::Error& error) {
     return std::fprintf(stderr, "%s\n", error.what()), 1;
   }

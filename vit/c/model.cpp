@@ -231,7 +231,7 @@ ModelOptions model_options(const vit_model_options* given) {
   out.pillow = pillow_release(options.pillow);
   out.exif = enum_of(options.exif, ExifChoice::ignore, "exif");
   if (options.channels != VIT_CHANNELS_AUTO)
-    out.channels = enum_of(options.channels - VIT_CHANNELS_RGB, ChannelOrder::bgr, "channels");
+    out.channels = enum_of(std::int64_t{options.channels} - VIT_CHANNELS_RGB, ChannelOrder::bgr, "channels");
   const std::uint8_t* const color = options.pad_color;
   out.adapter = text_or_empty(options.adapter);
   out.prefix = text_or_empty(options.prefix);

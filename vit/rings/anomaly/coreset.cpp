@@ -1,12 +1,12 @@
 #include "vit/rings/anomaly/coreset.h"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
 
+#include "vit/analysis/eigen_rows.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 
@@ -17,24 +17,18 @@ constexpr std::size_t kRowsPerTask = 4096;
 // Distances of float32 rows are exact to about 1e-6; a row within this margin of the bound is compared.
 constexpr float kMargin = 1e-4f;
 
-using Row = Eigen::Map<const Eigen::VectorXf>;
-
-Row map(TensorView<const float> rows, std::size_t i) {
-  return {rows.row(i), static_cast<Eigen::Index>(rows.num_columns())};
-}
-
 float distance(TensorView<const float> rows, std::size_t a, std::size_t b) {
-  return (map(rows, a) - map(rows, b)).norm();
+  return (map_row(rows, a) - map_row(rows, b)).norm();
 }
 
 std::size_t farthest_from_mean(TensorView<const float> rows) {
   Eigen::VectorXd mean = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(rows.num_columns()));
-  for (std::size_t i = 0; i < rows.num_rows(); ++i) mean += map(rows, i).cast<double>();
+  for (std::size_t i = 0; i < rows.num_rows(); ++i) mean += map_row(rows, i).cast<double>();
   mean /= static_cast<double>(rows.num_rows());
   std::size_t best = 0;
   double largest = -1;
   for (std::size_t i = 0; i < rows.num_rows(); ++i) {
-    const double d = (map(rows, i).cast<double>() - mean).squaredNorm();
+    const double d = (map_row(rows, i).cast<double>() - mean).squaredNorm();
     if (d > largest) best = i, largest = d;
   }
   return best;

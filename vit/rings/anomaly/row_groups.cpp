@@ -1,11 +1,11 @@
 #include "vit/rings/anomaly/row_groups.h"
 
-#include <Eigen/Core>
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "vit/analysis/eigen_rows.h"
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/base/parallel.h"
@@ -14,19 +14,10 @@ namespace vit::internal {
 namespace {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Columns = Eigen::Map<const Matrix>;
 
 constexpr std::size_t kSampleRows = 1024;  // of a set, for the directions
 constexpr int kIterations = 2;             // of the subspace; directions need not be exact
 constexpr std::size_t kRowsAtOnce = 64;    // that are converted to double together
-
-Eigen::Index index(std::size_t i) {
-  return static_cast<Eigen::Index>(i);
-}
-
-Eigen::Map<const Eigen::VectorXf> map(TensorView<const float> rows, std::size_t i) {
-  return {rows.row(i), index(rows.num_columns())};
-}
 
 /// Columns of length 1 at right angles that span the same, or more where they depend on each other.
 Matrix orthonormal(const Matrix& columns) {
@@ -42,7 +33,7 @@ RowSketch::RowSketch(TensorView<const float> rows) : directions_(Shape{kWidth - 
   const std::size_t step = ceil_div(count, kSampleRows);
   Matrix sample(index(ceil_div(count, step)), index(columns));
   for (std::size_t i = 0; i * step < count; ++i)
-    sample.row(index(i)) = map(rows, i * step).cast<double>().transpose();
+    sample.row(index(i)) = map_row(rows, i * step).cast<double>().transpose();
   // Subspace iteration from unit vectors that are spread over the features.
   Matrix basis = Matrix::Zero(index(columns), index(kWidth - 1));
   for (std::size_t i = 0; i + 1 < kWidth; ++i) basis(index(i * columns / kWidth), index(i)) = 1;
@@ -55,13 +46,13 @@ RowSketch::RowSketch(TensorView<const float> rows) : directions_(Shape{kWidth - 
 
 void RowSketch::apply(TensorView<const float> rows, TensorView<float> out) const {
   const std::size_t columns = directions_.dim(1), count = rows.num_rows();
-  const Columns directions(directions_.data(), index(kWidth - 1), index(columns));
+  const Eigen::Map<const Matrix> directions(directions_.data(), index(kWidth - 1), index(columns));
   Matrix block, coordinates;
   for (std::size_t first = 0; first < count; first += kRowsAtOnce) {
     const std::size_t size = std::min(kRowsAtOnce, count - first);
     block.resize(index(size), index(columns));
     for (std::size_t i = 0; i < size; ++i)
-      block.row(index(i)) = map(rows, first + i).cast<double>().transpose();
+      block.row(index(i)) = map_row(rows, first + i).cast<double>().transpose();
     coordinates.noalias() = block * directions.transpose();
     for (std::size_t i = 0; i < size; ++i) {
       const auto of_row = coordinates.row(index(i));
@@ -93,7 +84,7 @@ Vector widest(TensorView<const float> rows, std::span<const std::uint32_t> part)
   const std::size_t step = ceil_div(part.size(), kSplitRows);
   Matrix sample(index(ceil_div(part.size(), step)), index(rows.num_columns()));
   for (std::size_t i = 0; i * step < part.size(); ++i)
-    sample.row(index(i)) = map(rows, part[i * step]).cast<double>().transpose();
+    sample.row(index(i)) = map_row(rows, part[i * step]).cast<double>().transpose();
   sample.rowwise() -= sample.colwise().mean().eval();
   Eigen::Index farthest = 0;
   sample.rowwise().squaredNorm().maxCoeff(&farthest);
@@ -115,7 +106,7 @@ void split(TensorView<const float> rows, std::span<std::uint32_t> part, std::siz
   const Vector direction = widest(rows, part);
   std::vector<Keyed> keyed(part.size());
   for (std::size_t i = 0; i < part.size(); ++i) {
-    const double key = map(rows, part[i]).cast<double>().dot(direction);
+    const double key = map_row(rows, part[i]).cast<double>().dot(direction);
     keyed[i] = {std::isfinite(key) ? key : 0.0, part[i]};
   }
   std::ranges::nth_element(
@@ -132,13 +123,13 @@ void split(TensorView<const float> rows, std::span<std::uint32_t> part, std::siz
 RowGroups::Ball ball_of(TensorView<const float> sketches, std::size_t first, std::size_t count,
                         float* center) {
   Vector mean = Vector::Zero(index(RowSketch::kWidth));
-  for (std::size_t i = first; i < first + count; ++i) mean += map(sketches, i).cast<double>();
+  for (std::size_t i = first; i < first + count; ++i) mean += map_row(sketches, i).cast<double>();
   Eigen::Map<Eigen::VectorXf> rounded(center, mean.size());
   rounded = (mean / static_cast<double>(count)).cast<float>();
   RowGroups::Ball ball{.center_square = rounded.cast<double>().squaredNorm()};
   double square = 0;
   for (std::size_t i = first; i < first + count; ++i) {
-    const double d = (map(sketches, i).cast<double>() - rounded.cast<double>()).squaredNorm();
+    const double d = (map_row(sketches, i).cast<double>() - rounded.cast<double>()).squaredNorm();
     square = d > square || std::isnan(d) ? d : square;
   }
   ball.radius = std::sqrt(square);
@@ -162,7 +153,7 @@ RowGroups::RowGroups(TensorView<const float> rows, const kernels::LinearKernels&
     const std::size_t g = first / kGroup;
     for (std::size_t i = first; i < first + size; ++i) {
       std::copy_n(sketches.view().row(order_[i]), RowSketch::kWidth, sorted.view().row(i));
-      squares[g] = std::max(squares[g], map(sorted, i).cast<double>().squaredNorm());
+      squares[g] = std::max(squares[g], map_row(sorted, i).cast<double>().squaredNorm());
     }
     balls_[g] = ball_of(sorted, first, size, centers_.view().row(g));
   });

@@ -38,7 +38,7 @@ SegmentOptions options_of_caller(const vit_segment_options& given, const Model& 
   SegmentOptions out;
   out.task = given.task == VIT_SEGMENT_AUTO
                  ? Segmenter::default_task(model)
-                 : enum_of(given.task - VIT_SEGMENT_SEMANTIC, SegmentTask::panoptic, "task");
+                 : enum_of(std::int64_t{given.task} - VIT_SEGMENT_SEMANTIC, SegmentTask::panoptic, "task");
   out.threshold = number(given.threshold, out.threshold);
   out.mask_threshold = number(given.mask_threshold, out.mask_threshold);
   out.overlap = number(given.overlap, out.overlap);

@@ -1,12 +1,12 @@
 #include "vit/rings/fit/logistic.h"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "vit/analysis/eigen_rows.h"
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/base/parallel.h"
@@ -23,10 +23,6 @@ constexpr Where kWhere{"fit", ErrorKind::argument};
 constexpr std::size_t kBlock = 128;                            // rows of a task
 constexpr std::size_t kMaxAtWork = std::size_t{1} << 23;       // numbers: 64 MiB
 constexpr std::size_t kTileFeatures = 64, kTileColumns = 256;  // per task that multiplies rows
-
-Eigen::Index index(std::size_t i) {
-  return static_cast<Eigen::Index>(i);
-}
 
 /// Rows in memory at a time: as many as fit with `width` numbers each, in whole blocks.
 std::size_t rows_at_a_time(std::size_t width) {

@@ -378,7 +378,8 @@ TEST_CASE("serve: classes in words end at the deadline, and others have turns me
 TEST_CASE("serve: a single image does not wait for a batch of the same client") {
   const TestFolder folder;
   write_picture(folder / "a.ppm", 100, 100, 1);
-  const ServeProcess server({"--model", "m=" + data_path("model").string(), "--log", "none"});
+  const ServeProcess server(
+      {"--model", "m=" + data_path("model").string(), "--log", "none", "--timeout", "600"});
   const std::string one = embed_body(folder / "a.ppm");
   Client batch(server.port());
   batch.send(http_request("POST", "/v1/embeddings", embed_body(folder / "a.ppm", 512)));
