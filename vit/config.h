@@ -58,11 +58,12 @@ struct PatchConfig {
   bool embed_norm = false;   // LayerNorm on the projected patch, before positions are added
   /// Whether patches are cut at steps of their own.
   bool overlaps() const { return row_step != 0 || column_step != 0; }
+  /// Pixels from one row and column of patches to the next.
+  GridSize steps() const { return {row_step != 0 ? row_step : size, column_step != 0 ? column_step : size}; }
   /// Patches of an image; none if an edge is shorter than a patch.
   GridSize grid(std::size_t height, std::size_t width) const {
     if (size == 0 || height < size || width < size) return {};
-    return {(height - size) / (row_step != 0 ? row_step : size) + 1,
-            (width - size) / (column_step != 0 ? column_step : size) + 1};
+    return {(height - size) / steps().rows + 1, (width - size) / steps().columns + 1};
   }
 };
 

@@ -27,9 +27,8 @@ import torch
 from timm.models import save_for_hf
 
 import tiny_models
-from cover_transformers import LIMIT, is_missing, refusal, vit_output
+from cover_transformers import LIMIT, is_missing, refusal, update_readme, vit_output
 
-README = Path(__file__).resolve().parent / "README.md"
 BEGIN, END = "<!-- cover_timm.py: begin -->", "<!-- cover_timm.py: end -->"
 MODULES = ("vision_transformer", "eva", "deit", "beit", "vision_transformer_relpos", "vision_transformer_sam", "naflexvit", "qwen3_vit", "deepseek_vit",
            "gemma4_vit")
@@ -188,13 +187,7 @@ def main():
     fresh = new_modules()
     if fresh:
         print("modules that no list has:", ", ".join(fresh))
-    made = f"{BEGIN}\n{table_of(results, tags)}\n{END}"
-    text = README.read_text(encoding="utf-8")
-    start, end = text.index(BEGIN), text.index(END) + len(END)
-    print(made.split("\n")[1])
-    if options.check:
-        sys.exit(0 if made == text[start:end] and not fresh else f"{README} is not current: run without --check")
-    README.write_text(text[:start] + made + text[end:], encoding="utf-8")
+    update_readme(BEGIN, table_of(results, tags), END, options.check, fresh)
 
 
 if __name__ == "__main__":

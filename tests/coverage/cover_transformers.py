@@ -143,6 +143,17 @@ def table_of(results):
     return "\n".join(lines)
 
 
+def update_readme(begin, table, end, check, fresh):
+    """Puts a table between the two marks; with `check`, exits with 1 if another one is there, or something is new."""
+    made = f"{begin}\n{table}\n{end}"
+    text = README.read_text(encoding="utf-8")
+    first, last = text.index(begin), text.index(end) + len(end)
+    print(made.split("\n")[1])
+    if check:
+        sys.exit(0 if made == text[first:last] and not fresh else f"{README} is not current: run without --check")
+    README.write_text(text[:first] + made + text[last:], encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("vit", type=Path)
@@ -170,13 +181,7 @@ def main():
     fresh = new_types()
     if fresh:
         print("types that neither list has:", ", ".join(fresh))
-    made = f"{BEGIN}\n{table_of(results)}\n{END}"
-    text = README.read_text(encoding="utf-8")
-    start, end = text.index(BEGIN), text.index(END) + len(END)
-    print(made.split("\n")[1])
-    if options.check:
-        sys.exit(0 if made == text[start:end] and not fresh else f"{README} is not current: run without --check")
-    README.write_text(text[:start] + made + text[end:], encoding="utf-8")
+    update_readme(BEGIN, table_of(results), END, options.check, fresh)
 
 
 if __name__ == "__main__":

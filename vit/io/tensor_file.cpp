@@ -139,10 +139,14 @@ std::size_t TensorEntry::num_elements() const {
   return count;
 }
 
-std::string TensorEntry::describe() const {
-  std::string out = "tensor " + in_quotes(name) + " (";
+std::string shape_text(std::span<const std::size_t> shape) {
+  std::string out = "(";
   for (std::size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
-  return out + ")" + (file ? " of " + file->path().string() : "");
+  return out + ")";
+}
+
+std::string TensorEntry::describe() const {
+  return "tensor " + in_quotes(name) + " " + shape_text(shape) + (file ? " of " + file->path().string() : "");
 }
 
 void convert(const TensorEntry& entry, std::span<float> out) {

@@ -19,6 +19,9 @@ namespace vit::internal {
 
 struct LowRankUpdate;
 
+/// For messages: (768, 3).
+std::string shape_text(std::span<const std::size_t> shape);
+
 /// One tensor of a checkpoint, not yet converted. Little-endian, possibly unaligned. Keeps its file open.
 struct TensorEntry {
   static constexpr std::size_t kMaxRank = 8;

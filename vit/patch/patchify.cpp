@@ -18,8 +18,7 @@ void patchify(TensorView<const float> pixels, const PatchConfig& cut, std::size_
             pixels.shape().to_string());
   const std::size_t num_channels = pixels.dim(0), height = pixels.dim(1);
   const std::size_t patch_size = cut.size, padding = cut.padding;
-  const std::size_t row_step = cut.row_step != 0 ? cut.row_step : patch_size;
-  const std::size_t column_step = cut.column_step != 0 ? cut.column_step : patch_size;
+  const GridSize steps = cut.steps();
   const GridSize grid = cut.grid(height, pixels.dim(2));
   VIT_CHECK(grid_row < grid.rows, "patchify", "no row ", grid_row, " among ", grid.rows);
   const Shape expected{grid.rows * grid.columns, num_channels * patch_size * patch_size};
@@ -28,7 +27,7 @@ void patchify(TensorView<const float> pixels, const PatchConfig& cut, std::size_
             places.size(), " places");
   for (std::size_t channel = 0; channel < num_channels; ++channel) {
     for (std::size_t y = 0; y < patch_size; ++y) {
-      const std::size_t row = grid_row * row_step + y;  // plus the padding
+      const std::size_t row = grid_row * steps.rows + y;  // plus the padding
       const bool is_outside = row < padding;
       const float* source = pixels.row(channel * height + (is_outside ? 0 : row - padding));
       const std::size_t offset = (channel * patch_size + y) * patch_size;
@@ -38,7 +37,7 @@ void patchify(TensorView<const float> pixels, const PatchConfig& cut, std::size_
         const std::size_t zeros = is_outside ? patch_size : c == 0 ? padding : 0;
         std::fill_n(to, zeros, 0.0f);
         if (!is_outside)
-          std::copy_n(source + c * column_step + zeros - padding, patch_size - zeros, to + zeros);
+          std::copy_n(source + c * steps.columns + zeros - padding, patch_size - zeros, to + zeros);
       }
     }
   }

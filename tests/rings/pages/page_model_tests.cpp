@@ -32,7 +32,7 @@ namespace {
 std::filesystem::path model_folder() {
   return data_path("golden/pages/colmodernvbert");
 }
-std::filesystem::path picture(const std::string& name) {
+std::filesystem::path image_path(const std::string& name) {
   return data_path("golden/pages/images/" + name);
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("pages: vectors of pages and questions and their scores are the librar
   std::vector<Tensor<float>> found;
   for (std::size_t i = 0; i < pages.size(); ++i) {
     CAPTURE(i);
-    found.push_back(encoder.encode(picture(std::string(pages[i].as_string()))));
+    found.push_back(encoder.encode(image_path(std::string(pages[i].as_string()))));
     CHECK(largest_difference(found.back(), expected.floats("page." + std::to_string(i))) <= limit);
   }
   const Tensor<float> scores = expected.floats("scores");
@@ -132,7 +132,7 @@ TEST_CASE("text: words of GPT-2 keep their white space, the last of which goes t
 TEST_CASE("pages: bits do not depend on threads, and neighbors out of reach do not matter") {
   const auto model = PageModel::load(model_folder());
   PageEncoder one(model, {.threads = 1}), two(model, {.threads = 2});
-  const auto path = picture("wide.png");
+  const auto path = image_path("wide.png");
   const Tensor<float> a = one.encode(path), b = two.encode(path);
   CHECK(std::ranges::equal(a.flat(), b.flat()));
   CHECK(std::ranges::equal(one.encode(path).flat(), a.flat()));  // warm
@@ -147,13 +147,13 @@ TEST_CASE("pages: bits do not depend on threads, and neighbors out of reach do n
 }
 
 TEST_CASE("pages: fast types are near float32") {
-  const Tensor<float> exact = PageEncoder(PageModel::load(model_folder())).encode(picture("tall.png"));
+  const Tensor<float> exact = PageEncoder(PageModel::load(model_folder())).encode(image_path("tall.png"));
   for (const auto& [precision, limit] :
        {std::pair(Precision::bfloat16, 0.1), std::pair(Precision::int8, 0.2)}) {
     ModelOptions options;
     options.precision = precision;
     const Tensor<float> fast =
-        PageEncoder(PageModel::load(model_folder(), options)).encode(picture("tall.png"));
+        PageEncoder(PageModel::load(model_folder(), options)).encode(image_path("tall.png"));
     CHECK(largest_difference(exact, fast) < limit);
   }
 }
@@ -202,7 +202,7 @@ TEST_CASE("pages: models without an encoder of pages, and files that contradict 
     const std::size_t at = text.find(from);
     REQUIRE(at != std::string::npos);
     std::ofstream(folder.path() / file, std::ios::binary) << text.replace(at, from.size(), to);
-    return message_of([&] { PageEncoder(PageModel::load(folder.path())).encode(picture("square.png")); });
+    return message_of([&] { PageEncoder(PageModel::load(folder.path())).encode(image_path("square.png")); });
   };
   CHECK(contains(changed("processor_config.json", "\"image_seq_len\": 16", "\"image_seq_len\": 12"),
                  "image_seq_len"));

@@ -10,6 +10,7 @@
 
 #include "vit/base/check.h"
 #include "vit/config.h"
+#include "vit/rings/dense/batch_norm.h"
 #include "vit/rings/dense/box_head.h"
 #include "vit/rings/dense/dense_head.h"
 #include "vit/rings/dense/dpt_head.h"
@@ -25,11 +26,6 @@ namespace {
 struct Product {
   Tensor<float> weight;
   Tensor<float> bias;
-};
-
-/// x -> scale x + shift of each channel: what a batch norm of trained statistics computes.
-struct ChannelMap {
-  std::vector<double> scale, shift;
 };
 
 class HeadBuilder {
@@ -81,23 +77,16 @@ class HeadBuilder {
     return precision == Precision::int8 ? *arithmetic.fine : *arithmetic.linear;
   }
 
-  Tensor<float> load(const std::string& name) const {
-    return weights_.has(prefix_ + name) ? weights_.at(prefix_ + name).load() : Tensor<float>();
+  Tensor<float> load_whole(const std::string& name) const {
+    return weights_.has(name) ? weights_.at(name).load() : Tensor<float>();
   }
+  Tensor<float> load(const std::string& name) const { return load_whole(prefix_ + name); }
   Product product(const std::string& name) const { return {load(name + ".weight"), load(name + ".bias")}; }
 
   ChannelMap batch_norm(const std::string& name) const {
     constexpr double kEps = 1e-5;  // of torch's BatchNorm2d, which no configuration changes
-    const Tensor<float> gamma = load(name + ".weight"), beta = load(name + ".bias");
-    const Tensor<float> mean = load(name + ".running_mean"), variance = load(name + ".running_var");
-    ChannelMap out;
-    for (std::size_t i = 0; i < gamma.num_elements(); ++i) {
-      VIT_CHECK(variance.data()[i] >= 0.0f, (Where{"load_checkpoint", ErrorKind::format}), prefix_, name,
-                ".running_var holds ", variance.data()[i], ", which is not a variance");
-      out.scale.push_back(gamma.data()[i] / std::sqrt(double{variance.data()[i]} + kEps));
-      out.shift.push_back(beta.data()[i] - mean.data()[i] * out.scale[i]);
-    }
-    return out;
+    return load_batch_norm([this](const std::string& whole) { return load_whole(whole); }, prefix_ + name,
+                           kEps);
   }
 
   /// `product` followed by `map`.

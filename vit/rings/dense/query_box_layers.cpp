@@ -60,18 +60,13 @@ class QueryBoxBuilder {
   NormedConvolution batch_normed(const std::string& name, const std::string& norm_name, Activation activation,
                                  std::size_t stride = 1) const {
     Tensor<float> weight = load_(name + ".weight");
-    const Tensor<float> gamma = load_(norm_name + ".weight"), beta = load_(norm_name + ".bias");
-    const Tensor<float> mean = load_(norm_name + ".running_mean"),
-                        variance = load_(norm_name + ".running_var");
+    const ChannelMap map = load_batch_norm(load_, norm_name, double{c_.norm_eps});
     const std::size_t out = weight.dim(0), of_output = weight.num_elements() / out;
     Tensor<float> bias(Shape{out});
     for (std::size_t o = 0; o < out; ++o) {
-      VIT_CHECK(variance.data()[o] >= 0.0f, (Where{"load_checkpoint", ErrorKind::format}), norm_name,
-                ".running_var holds ", variance.data()[o], ", which is not a variance");
-      const double scale = gamma.data()[o] / std::sqrt(double{variance.data()[o]} + double{c_.norm_eps});
       float* const row = weight.data() + o * of_output;
-      for (std::size_t i = 0; i < of_output; ++i) row[i] = static_cast<float>(row[i] * scale);
-      bias.data()[o] = static_cast<float>(beta.data()[o] - mean.data()[o] * scale);
+      for (std::size_t i = 0; i < of_output; ++i) row[i] = static_cast<float>(row[i] * map.scale[o]);
+      bias.data()[o] = static_cast<float>(map.shift[o]);
     }
     return {.convolution = Convolution(weight.view(), bias.flat(), stride, kernels_, products_),
             .activation = activation};

@@ -1,15 +1,10 @@
 // The layers of a head whose queries sample maps, built from its weights.
 #pragma once
 
-#include <functional>
-#include <string>
-
+#include "vit/rings/dense/batch_norm.h"
 #include "vit/rings/dense/query_box_head.h"
 
 namespace vit::internal {
-
-/// Reads a tensor of the branch by its name; empty if it has none.
-using LoadDenseTensor = std::function<Tensor<float>(const std::string& name)>;
 
 /// For taps of `tap_channels`. Convolutions compute with `products`, everything else in float32.
 QueryBoxLayers build_query_boxes(const QueryBoxConfig& config, std::size_t num_taps, std::size_t tap_channels,

@@ -78,8 +78,7 @@ constexpr const char* kNoTower<TextConfig> =
     "Encoder "
     "and "
     "dino.txt, in the files of transformers, OpenCLIP and the publishers; texts of ColModernVBERT are "
-    "questions "
-    "to pages (vit embed --features page, PageEncoder)";
+    "questions to pages (vit embed --features page, PageEncoder)";
 
 /// Sets the fields of a tower that depend on the values of tensors.
 void finish(LoadedTower<ModelConfig>& checkpoint, const SourceFiles& files) {
@@ -89,11 +88,8 @@ void finish(LoadedTower<ModelConfig>& checkpoint, const SourceFiles& files) {
   checkpoint.report.fingerprint = fingerprint(checkpoint.config, checkpoint.report, files.tensors);
 }
 
-void finish(LoadedTower<PromptConfig>& checkpoint, const SourceFiles& files) {
-  checkpoint.report.fingerprint = fingerprint(checkpoint.report, files.tensors);
-}
-
-void finish(LoadedTower<PageConfig>& checkpoint, const SourceFiles& files) {
+template <typename Config>
+void finish(LoadedTower<Config>& checkpoint, const SourceFiles& files) {
   checkpoint.report.fingerprint = fingerprint(checkpoint.report, files.tensors);
 }
 

@@ -15,12 +15,6 @@ namespace {
 
 constexpr Where kWhere{"load_checkpoint", ErrorKind::mismatch};
 
-std::string shape_text(const std::vector<std::size_t>& shape) {
-  std::string out = "(";
-  for (std::size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
-  return out + ")";
-}
-
 /// Equal but for dimensions of 1 in front, or around a vector, and where a product of rows is stored as a
 /// convolution of 1x1 or the other way round.
 bool is_shape(std::span<const std::size_t> stored, std::span<const std::size_t> wanted) {

@@ -12,15 +12,6 @@ constexpr std::string_view kPrefixes[] = {"", "audio_spectrogram_transformer."};
 constexpr std::string_view kAnchor = "embeddings.patch_embeddings.projection.weight";
 
 constexpr Row kRows[] = {
-    {Part::norm1_gamma, "encoder.layer.{}.layernorm_before.*"},
-    joined(Part::qkv_weight, {0, 3}, "encoder.layer.{}.attention.attention.query.*"),
-    joined(Part::qkv_weight, {1, 3}, "encoder.layer.{}.attention.attention.key.*"),
-    joined(Part::qkv_weight, {2, 3}, "encoder.layer.{}.attention.attention.value.*"),
-    {Part::proj_weight, "encoder.layer.{}.attention.output.dense.*"},
-    {Part::norm2_gamma, "encoder.layer.{}.layernorm_after.*"},
-    {Part::fc1_weight, "encoder.layer.{}.intermediate.dense.*"},
-    {Part::fc2_weight, "encoder.layer.{}.output.dense.*"},
-    {Part::norm_gamma, "layernorm.*"},
     at(Place::outside, {Part::pooled_norm_gamma, "classifier.layernorm.*"}),
     at(Place::outside, {Part::head_weight, "classifier.dense.*"}),
 };
@@ -48,7 +39,7 @@ ModelConfig read_config(const SourceFiles& files) {
 
 ParsedModel read(const SourceFiles& files) {
   return {.config = read_config(files),
-          .layout = {kHfEmbeddings, kRows},
+          .layout = {kHfEmbeddings, kHfVitBlocks, kRows},
           .notes = {
               "takes spectrograms, arrays of (1, mel bins, frames): the library's input_values, transposed"}};
 }

@@ -66,5 +66,17 @@ inline constexpr Row kHfEmbeddings[] = {
     {Part::register_tokens, "embeddings.register_tokens"},
     {Part::position_table, "embeddings.position_embeddings"},
 };
+/// The blocks of ViT by their published names, and the norm after them.
+inline constexpr Row kHfVitBlocks[] = {
+    {Part::norm1_gamma, "encoder.layer.{}.layernorm_before.*"},
+    joined(Part::qkv_weight, {0, 3}, "encoder.layer.{}.attention.attention.query.*"),
+    joined(Part::qkv_weight, {1, 3}, "encoder.layer.{}.attention.attention.key.*"),
+    joined(Part::qkv_weight, {2, 3}, "encoder.layer.{}.attention.attention.value.*"),
+    {Part::proj_weight, "encoder.layer.{}.attention.output.dense.*"},
+    {Part::norm2_gamma, "encoder.layer.{}.layernorm_after.*"},
+    {Part::fc1_weight, "encoder.layer.{}.intermediate.dense.*"},
+    {Part::fc2_weight, "encoder.layer.{}.output.dense.*"},
+    {Part::norm_gamma, "layernorm.*"},
+};
 
 }  // namespace vit::internal

@@ -67,9 +67,7 @@ void set_windows(const Json& json, ModelConfig& c) {
   }
   windowed = read_blocks(json, "window_block_indexes", std::move(windowed));
   WindowConfig windows{.per_side = per_side, .class_tokens = true};
-  for (std::size_t block = 0; block < std::min<std::size_t>(c.encoder.depth, 1024); ++block) {
-    if (std::ranges::find(windowed, block) == windowed.end()) windows.global_blocks.push_back(block);
-  }
+  windows.global_blocks = other_blocks(windowed, c.encoder.depth);
   c.attention.windows = std::move(windows);
   const std::size_t unit = c.edge_multiple();
   c.image.height = std::max(unit, c.image.height / unit * unit);

@@ -1,7 +1,6 @@
 // The tower of LW-DETR: a plain ViT, some of whose blocks attend in as many windows whatever the grid,
 // without a norm after the blocks; by itself or in the file of the detector. Source: transformers,
 // models/lw_detr.
-#include <algorithm>
 #include <cmath>
 
 #include "vit/base/check.h"
@@ -57,9 +56,7 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   const std::vector<std::size_t> windowed = read_blocks(json, "window_block_indices", {});
   WindowConfig windows{.per_side = static_cast<std::size_t>(std::sqrt(
                            static_cast<double>(json.find_size("num_windows", {1, 4096}).value_or(16))))};
-  for (std::size_t block = 0; block < std::min<std::size_t>(c.encoder.depth, 1024); ++block) {
-    if (std::ranges::find(windowed, block) == windowed.end()) windows.global_blocks.push_back(block);
-  }
+  windows.global_blocks = other_blocks(windowed, c.encoder.depth);
   if (windows.per_side > 1 && windows.global_blocks.size() != c.encoder.depth)
     c.attention.windows = std::move(windows);
   if (json.find_bool("use_absolute_position_embeddings").value_or(true)) {

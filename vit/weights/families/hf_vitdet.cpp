@@ -1,7 +1,6 @@
 // ViTDet's backbone in transformers: a plain ViT some of whose blocks attend in windows, completed by zeros,
 // with relative positions on both axes; no norm after the blocks. Its table has a row for a class token that
 // is not there. Source: transformers, models/vitdet.
-#include <algorithm>
 
 #include "vit/base/check.h"
 #include "vit/weights/families/hf_config.h"
@@ -49,9 +48,7 @@ ParsedModel read(const SourceFiles& files) {
             json.where(), ".residual_block_indices: convolutions between blocks are not implemented");
   const std::vector<std::size_t> windowed = read_blocks(json, "window_block_indices", {});
   WindowConfig windows{.size = json.find_size("window_size", {0, 4096}).value_or(0), .pads = true};
-  for (std::size_t block = 0; block < std::min<std::size_t>(c.encoder.depth, 1024); ++block) {
-    if (std::ranges::find(windowed, block) == windowed.end()) windows.global_blocks.push_back(block);
-  }
+  windows.global_blocks = other_blocks(windowed, c.encoder.depth);
   if (windows.size != 0 && windows.global_blocks.size() != c.encoder.depth)
     c.attention.windows = std::move(windows);
   if (json.find_bool("use_absolute_position_embeddings").value_or(true)) {

@@ -20,17 +20,8 @@ constexpr Row kRows[] = {
     {Part::register_tokens, "embeddings.detection_tokens"},
     {Part::position_table, "embeddings.position_embeddings", Form::patches_second},
     {Part::between_tables, "encoder.mid_position_embeddings", Form::patches_second},
-    {Part::norm1_gamma, "encoder.layer.{}.layernorm_before.*"},
-    joined(Part::qkv_weight, {0, 3}, "encoder.layer.{}.attention.attention.query.*"),
-    joined(Part::qkv_weight, {1, 3}, "encoder.layer.{}.attention.attention.key.*"),
-    joined(Part::qkv_weight, {2, 3}, "encoder.layer.{}.attention.attention.value.*"),
-    {Part::proj_weight, "encoder.layer.{}.attention.output.dense.*"},
-    {Part::norm2_gamma, "encoder.layer.{}.layernorm_after.*"},
-    {Part::fc1_weight, "encoder.layer.{}.intermediate.dense.*"},
-    {Part::fc2_weight, "encoder.layer.{}.output.dense.*"},
-    {Part::norm_gamma, "layernorm.*"},
 };
-static_assert(is_complete(kRows));
+static_assert(is_sound(kRows));
 
 /// Release 5 has another name in memory.
 constexpr Row kModuleTables[] = {
@@ -89,7 +80,7 @@ ParsedModel read(const SourceFiles& files) {
   VIT_CHECK(!files.has_weights || files.find("bbox_predictor.layers.0.weight", Place::outside) != nullptr,
             kWhere.with(ErrorKind::unsupported), files.weights_name,
             ": a YOLOS without the layers that give boxes (bbox_predictor.layers.0.weight)");
-  ParsedModel out{.config = read_config(files), .layout = {kRows}, .ignored = {kIgnored}};
+  ParsedModel out{.config = read_config(files), .layout = {kRows, kHfVitBlocks}, .ignored = {kIgnored}};
   if (files.find("encoder.interpolation.mid_position_embeddings") != nullptr) out.layout.add(kModuleTables);
   out.dense = DenseReading{.config = read_head(files, out.config), .tables = {{"", "", kHead}}};
   return out;

@@ -352,6 +352,14 @@ std::vector<std::size_t> read_blocks(const Json& json, const char* key, std::vec
   return blocks;
 }
 
+std::vector<std::size_t> other_blocks(const std::vector<std::size_t>& listed, std::size_t depth) {
+  std::vector<std::size_t> blocks;
+  for (std::size_t block = 0; block < std::min<std::size_t>(depth, 1024); ++block) {
+    if (std::ranges::find(listed, block) == listed.end()) blocks.push_back(block);
+  }
+  return blocks;
+}
+
 void add_whole_model_notes(const SourceFiles& files, ParsedModel& parsed) {
   if (!files.config || !is_whole_model(*files.config)) return;
   const std::size_t apart = files.tensors.contents().unread.size();

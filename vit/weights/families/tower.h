@@ -80,6 +80,8 @@ void add_tower_rope(const Json& json, ModelConfig& config, double theta = 10000.
 
 /// A list of blocks; `fallback` where there is none.
 std::vector<std::size_t> read_blocks(const Json& json, const char* key, std::vector<std::size_t> fallback);
+/// The blocks of `depth`, at most 1024, that are not listed.
+std::vector<std::size_t> other_blocks(const std::vector<std::size_t>& listed, std::size_t depth);
 
 /// Gemma 4's tower by the names of transformers or of timm: all but clipping, width of heads, and merger.
 ModelConfig gemma4_config(const Json& json, const TowerDefaults& defaults);

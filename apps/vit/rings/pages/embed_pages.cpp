@@ -18,6 +18,14 @@
 namespace vit::app {
 namespace {
 
+std::unique_ptr<ResultWriter> open_writer(const EmbedPages& job, const PageVectors& pages, const char* array,
+                                          bool resume) {
+  ResultWriterOptions options{.path = job.output, .format = job.format, .names = {array}, .resume = resume};
+  if (job.format == ResultFormat::jsonl || job.format == ResultFormat::safetensors)
+    options.facts = RunFacts{.model = pages.record(job.common), .others = {}};
+  return make_result_writer(options);
+}
+
 /// Writes the vectors of each page.
 class PageEmbedding : public ImageWork {
  public:
@@ -28,11 +36,7 @@ class PageEmbedding : public ImageWork {
     run.set_model(pages_->image());
     check_preprocessing(run.inputs(), run.model());
     hold_interrupts();
-    ResultWriterOptions options{
-        .path = job_.output, .format = job_.format, .names = {kPageFeature}, .resume = job_.resume};
-    if (job_.format == ResultFormat::jsonl || job_.format == ResultFormat::safetensors)
-      options.facts = RunFacts{.model = pages_->record(job_.common), .others = {}};
-    writer_ = make_result_writer(options);
+    writer_ = open_writer(job_, *pages_, kPageFeature, job_.resume);
     std::erase_if(run.list().inputs, [&](const Input& input) { return writer_->take_done(input.name); });
     return Output::merged;
   }
@@ -62,10 +66,7 @@ int embed_questions(const EmbedPages& job) {
   confine(job.common, {}, {}, {job.output});
   const std::unique_ptr<PageVectors> pages = load_page_vectors(job.common);
   hold_interrupts();
-  ResultWriterOptions options{.path = job.output, .format = job.format, .names = {"question"}};
-  if (job.format == ResultFormat::jsonl || job.format == ResultFormat::safetensors)
-    options.facts = RunFacts{.model = pages->record(job.common), .others = {}};
-  const std::unique_ptr<ResultWriter> writer = make_result_writer(options);
+  const std::unique_ptr<ResultWriter> writer = open_writer(job, *pages, "question", /*resume=*/false);
   Progress progress("embed", job.texts.size(), job.common.progress_mode(), "texts");
   for (const std::string& text : job.texts) {
     if (interrupted()) break;

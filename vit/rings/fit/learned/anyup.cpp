@@ -177,19 +177,15 @@ struct AnyUp final : Attending {
 
   std::vector<AxisWindow> windows(std::size_t num_pixels, std::size_t num_patches) const override {
     std::vector<AxisWindow> out;
-    const auto pixels = static_cast<float>(num_pixels), patches = static_cast<float>(num_patches);
+    const auto pixels = static_cast<float>(num_pixels), all = static_cast<float>(num_patches);
     for (std::size_t i = 0; i < num_pixels; ++i) {
       const float place = (static_cast<float>(i) + 0.5f) / pixels;
-      const float low = std::clamp(place - kWindowRatio, 0.0f, 1.0f) * patches;
-      const float high = std::clamp(place + kWindowRatio, 0.0f, 1.0f) * patches;
-      AxisWindow window{.begin = i, .end = i + 1, .patches = {}};
-      const auto last = static_cast<std::uint32_t>(std::min(std::ceil(high), patches));
-      for (auto p = static_cast<std::uint32_t>(low); p < last; ++p) window.patches.push_back(p);
-      if (!out.empty() && out.back().patches == window.patches) {
-        ++out.back().end;
-      } else {
-        out.push_back(std::move(window));
-      }
+      const float low = std::clamp(place - kWindowRatio, 0.0f, 1.0f) * all;
+      const float high = std::clamp(place + kWindowRatio, 0.0f, 1.0f) * all;
+      std::vector<std::uint32_t> patches;
+      const auto last = static_cast<std::uint32_t>(std::min(std::ceil(high), all));
+      for (auto p = static_cast<std::uint32_t>(low); p < last; ++p) patches.push_back(p);
+      add_pixel(std::move(patches), out);
     }
     return out;
   }
@@ -226,10 +222,6 @@ struct Jafar final : Attending {
   }
 };
 
-TiledNetwork network_of(std::vector<NetworkStage> stages) {
-  return TiledNetwork(std::move(stages));
-}
-
 std::unique_ptr<TiledNetwork> single(NetworkStage stage) {
   std::vector<NetworkStage> stages;
   stages.push_back(std::move(stage));
@@ -259,7 +251,7 @@ void load_shared(UpsamplerTensors& tensors, std::size_t dim, const BlockNames& n
   queries.back().reflects = false;
   queries.back().norm = norm;
   queries.push_back(projection(tensors, dim, 0));
-  out.queries.push_back(network_of(std::move(queries)));
+  out.queries.emplace_back(std::move(queries));
   out.of_keys = std::make_unique<TiledNetwork>(image_stages(tensors, "key_encoder", dim, names));
   out.num_heads = kMeanHeads;
 }

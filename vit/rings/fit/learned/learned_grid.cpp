@@ -29,12 +29,6 @@ MapSource source_of_image(const Image& image) {
           }};
 }
 
-/// Memory for at least so many floats; larger memory stays.
-float* reserve(Tensor<float>& memory, std::size_t floats) {
-  if (memory.flat().size() < floats) memory = Tensor<float>(Shape{floats});
-  return memory.data();
-}
-
 /// The pixels that patch i of `count` is the mean of, as PyTorch's adaptive pooling.
 struct Pooled {
   std::size_t first, last;

@@ -37,17 +37,13 @@ struct Naf final : PixelUpsampler::Network {
       const std::size_t own = i % step, count = (num_pixels - own + step - 1) / step;
       const std::size_t middle = i / step, half = kWindow / 2;
       const std::size_t first = std::min(middle - std::min(middle, half), count - kWindow);
-      AxisWindow window{.begin = i, .end = i + 1, .patches = {}};
+      std::vector<std::uint32_t> patches;
       for (std::size_t j = first; j < first + kWindow; ++j) {
         const float place = (static_cast<float>(own + j * step) + 0.5f) * scale;
-        window.patches.push_back(
+        patches.push_back(
             static_cast<std::uint32_t>(std::min(static_cast<std::size_t>(place), num_patches - 1)));
       }
-      if (!out.empty() && out.back().patches == window.patches) {
-        ++out.back().end;
-      } else {
-        out.push_back(std::move(window));
-      }
+      add_pixel(std::move(patches), out);
     }
     return out;
   }

@@ -40,8 +40,7 @@ FeatureMap part_of(const FeatureMap& map, const MapTile& tile, const MapTile& in
 FeatureMap map_in(Tensor<float>& memory, const MapTile& tile, std::size_t channels) {
   const MapSize size{tile.height, tile.width};
   const std::size_t floats = FeatureMap::num_floats(size, channels);
-  if (memory.flat().size() < floats) memory = Tensor<float>(Shape{floats});
-  return FeatureMap::over(TensorView<float>(memory.data(), Shape{floats}), size, channels);
+  return FeatureMap::over(TensorView<float>(reserve(memory, floats), Shape{floats}), size, channels);
 }
 
 /// Fills what is beyond the edges of the whole map in the border of a tile.
@@ -109,6 +108,11 @@ bool is_group(StageNorm norm) {
 }
 
 }  // namespace
+
+float* reserve(Tensor<float>& memory, std::size_t floats) {
+  if (memory.flat().size() < floats) memory = Tensor<float>(Shape{floats});
+  return memory.data();
+}
 
 std::vector<MapTile> tiles_of(MapSize size) {
   std::vector<MapTile> out;
@@ -184,11 +188,10 @@ FeatureMap TiledNetwork::run_stages(const MapSource& source, const MeasuredNetwo
     const MapTile& laid_out = outputs[std::min(s + 2, count)];  // as the next stage reads it
     const FeatureMap out = map_in(*next, laid_out, convolution.out_channels());
     const FeatureMap written = part_of(out, laid_out, outputs[s + 1]);
-    const std::size_t floats = convolution.scratch_floats();
-    if (memory.scratch.flat().size() < floats) memory.scratch = Tensor<float>(Shape{floats});
     MapEpilogue epilogue;
     if (stage.adds) epilogue.residual = residual;
-    convolution.forward_in_thread(in, written, memory.scratch.data(), epilogue);
+    float* const scratch = reserve(memory.scratch, convolution.scratch_floats());
+    convolution.forward_in_thread(in, written, scratch, epilogue);
     if (!measured[s].rotation.row_cos.empty()) {
       for (std::size_t y = 0; y < written.height(); ++y) {
         for (std::size_t x = 0; x < written.width(); ++x)

@@ -75,6 +75,9 @@ struct MeasuredStage {
 };
 using MeasuredNetwork = std::vector<MeasuredStage>;
 
+/// Memory for at least so many floats; larger memory stays.
+float* reserve(Tensor<float>& memory, std::size_t floats);
+
 /// Of one thread.
 struct TileMemory {
   Tensor<float> maps[3], scratch;

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
+#include <optional>
+#include <utility>
 
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
+#include "vit/weights/checkpoint/fingerprint.h"
 #include "vit/weights/checkpoint/open_weights.h"
 
 namespace vit {
@@ -15,37 +16,13 @@ namespace {
 
 constexpr Where kUpsampler{"pixel upsampler", ErrorKind::format};
 
-std::string shape_text(const std::vector<std::size_t>& shape) {
-  std::string out = "(";
-  for (std::size_t i = 0; i < shape.size(); ++i) out += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  return out + ")";
-}
-
-/// FNV-1a over names, shapes and numbers.
-std::string fingerprint_of(const std::vector<std::pair<std::string, Tensor<float>>>& tensors) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto add = [&hash](const void* data, std::size_t size) {
-    const auto* const bytes = static_cast<const unsigned char*>(data);
-    for (std::size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
-  };
-  for (const auto& [name, tensor] : tensors) {
-    add(name.data(), name.size());
-    add(tensor.data(), tensor.num_elements() * sizeof(float));
-  }
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}
-
-/// What is before `name` in the only tensor that ends with it, if there is one.
-const std::string* prefix_before(const TensorFile& file, const std::string& name, std::string& memory) {
+/// What is before `name` in the first tensor that ends with it, if there is one.
+std::optional<std::string> prefix_before(const TensorFile& file, const std::string& name) {
   for (const TensorEntry& entry : file.entries()) {
-    const bool is_whole = entry.name == name;
-    if (!is_whole && !entry.name.ends_with("." + name)) continue;
-    memory = entry.name.substr(0, entry.name.size() - name.size());
-    return &memory;
+    if (entry.name == name || entry.name.ends_with("." + name))
+      return entry.name.substr(0, entry.name.size() - name.size());
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -77,8 +54,15 @@ Tensor<float> UpsamplerTensors::take(const std::string& name, const std::vector<
   Tensor<float> out = to_float(entry);
   VIT_CHECK(std::ranges::all_of(out.flat(), [](float x) { return std::isfinite(x); }), kUpsampler,
             entry.describe(), ": not all numbers are finite; a damaged file?");
-  taken_.emplace_back(name, to_float(entry));
+  taken_.tensors.emplace_back().name = entry.name;
   return out;
+}
+
+void internal::add_pixel(std::vector<std::uint32_t> patches, std::vector<AxisWindow>& windows) {
+  const std::size_t pixel = windows.empty() ? 0 : windows.back().end;
+  if (windows.empty() || windows.back().patches != patches)
+    windows.push_back({.begin = pixel, .end = pixel, .patches = std::move(patches)});
+  windows.back().end = pixel + 1;
 }
 
 NetworkStage internal::convolution_stage(UpsamplerTensors& tensors, const std::string& name, std::size_t out,
@@ -97,8 +81,8 @@ void internal::add_group_norm(UpsamplerTensors& tensors, const std::string& name
   stage.beta.assign(beta.flat().begin(), beta.flat().end());
 }
 
-std::shared_ptr<const PixelUpsampler> internal::read_upsampler(const TensorFile& file,
-                                                               const std::string& prefix) {
+std::shared_ptr<const PixelUpsampler> PixelUpsampler::load(const std::filesystem::path& path) {
+  const TensorFile file = open_weights(path);
   struct Kind {
     const char* name;
     const char* sign;  // a tensor that only this network has
@@ -108,13 +92,12 @@ std::shared_ptr<const PixelUpsampler> internal::read_upsampler(const TensorFile&
                           {"AnyUp", "key_features_encoder.0.basis", load_anyup},
                           {"JAFAR", "sft_key.gamma.weight", load_jafar}};
   for (const Kind& kind : kKinds) {
-    std::string found;
-    if (prefix_before(file, prefix + kind.sign, found) == nullptr) continue;
-    UpsamplerTensors tensors(file, found + prefix);
+    const auto found = prefix_before(file, kind.sign);
+    if (!found) continue;
+    UpsamplerTensors tensors(file, *found);
     std::unique_ptr<PixelUpsampler::Network> network = kind.load(tensors);
     network->name = kind.name;
-    network->tensors = std::move(tensors.taken());
-    network->fingerprint = fingerprint_of(network->tensors);
+    network->fingerprint = internal::fingerprint(tensors.taken(), file);
     return std::make_shared<const PixelUpsampler>(std::move(network));
   }
   fail(kUpsampler.with(ErrorKind::unsupported), file.path().string(),
@@ -123,10 +106,6 @@ std::shared_ptr<const PixelUpsampler> internal::read_upsampler(const TensorFile&
 
 PixelUpsampler::PixelUpsampler(std::unique_ptr<const Network> network) : network_(std::move(network)) {}
 PixelUpsampler::~PixelUpsampler() = default;
-
-std::shared_ptr<const PixelUpsampler> PixelUpsampler::load(const std::filesystem::path& path) {
-  return read_upsampler(open_weights(path));
-}
 
 const std::string& PixelUpsampler::name() const noexcept {
   return network_->name;

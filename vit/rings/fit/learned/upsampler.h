@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "vit/config/load_report.h"
 #include "vit/image/image.h"
 #include "vit/io/tensor_file.h"
 #include "vit/pixel_upsampler.h"
@@ -23,6 +24,8 @@ struct AxisWindow {
   std::size_t begin = 0, end = 0;
   std::vector<std::uint32_t> patches;
 };
+/// Adds the patches of the next pixel, which joins the last window if they are the same.
+void add_pixel(std::vector<std::uint32_t> patches, std::vector<AxisWindow>& windows);
 
 /// The features of patches (h w, C).
 struct PatchMap {
@@ -40,7 +43,8 @@ class UpsamplerTensors {
   Tensor<float> take(const std::string& name, const std::vector<std::size_t>& shape);
   /// The length of a dimension, 1 to 4096.
   std::size_t dim(const std::string& name, std::size_t axis) const;
-  std::vector<std::pair<std::string, Tensor<float>>>& taken() { return taken_; }
+  /// The tensors taken.
+  const LoadReport& taken() const { return taken_; }
   [[noreturn]] void fail_format(const std::string& message) const;
 
  private:
@@ -48,7 +52,7 @@ class UpsamplerTensors {
 
   const TensorFile& file_;
   std::string prefix_;
-  std::vector<std::pair<std::string, Tensor<float>>> taken_;
+  LoadReport taken_;
 };
 
 }  // namespace internal
@@ -57,9 +61,8 @@ struct PixelUpsampler::Network {
   virtual ~Network() = default;
 
   std::string name, fingerprint;
-  std::vector<std::pair<std::string, Tensor<float>>> tensors;  // as in the file
-  std::vector<internal::TiledNetwork> queries;                 // of the normalized image; joined: (D)
-  internal::PixelRotation rotation;                            // of the joined queries, or empty
+  std::vector<internal::TiledNetwork> queries;  // of the normalized image; joined: (D)
+  internal::PixelRotation rotation;             // of the joined queries, or empty
   std::size_t num_heads = 4;
   bool own_channels = false;  // each head is for C / num_heads of the features; else their mean is for all
 
@@ -84,9 +87,6 @@ namespace internal {
 std::unique_ptr<PixelUpsampler::Network> load_naf(UpsamplerTensors& tensors);
 std::unique_ptr<PixelUpsampler::Network> load_anyup(UpsamplerTensors& tensors);
 std::unique_ptr<PixelUpsampler::Network> load_jafar(UpsamplerTensors& tensors);
-
-/// The network whose tensors begin with `prefix`, or are found anywhere in the file.
-std::shared_ptr<const PixelUpsampler> read_upsampler(const TensorFile& file, const std::string& prefix = "");
 
 /// A convolution with a norm before it. `bias`: whether it has one.
 NetworkStage convolution_stage(UpsamplerTensors& tensors, const std::string& name, std::size_t out,
