@@ -1,5 +1,5 @@
-# A pipeline allocates as often for many frames as for few: nothing for a frame once it is warm. A few allocations depend on which
-# thread waits for which; one a frame would be 180.
+# A pipeline allocates as often for many frames as for few: nothing for a frame once it is warm. One a frame would be
+# 180; a few may depend on which thread waits for which.
 # cmake -DPROGRAM=... -DCOUNTER=library -DMODEL=folder -P warm_pipeline.cmake
 foreach(frames 60 240)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env "LD_PRELOAD=${COUNTER}" OMP_NUM_THREADS=2 "${PROGRAM}" "${MODEL}" ${frames}
