@@ -51,7 +51,7 @@ set(fences_vit
 set(fences_apps/vit
     "<CLI/=>^ground/command_line\\.cpp$"
     "<boost/=>^rings/serve/http/[a-z_]+_beast\\.(h|cpp)$"
-    "<opencv2/=>^(inputs|outputs|rings/dense)/[a-z_]+_opencv\\.cpp$"
+    "<opencv2/=>^(inputs|outputs)/[a-z_]+_opencv\\.cpp$"
     "<faiss/=>^rings/index/vector_index_faiss\\.cpp$"
     "<archive[a-z_]*[.]h>=>^inputs/tar_list_libarchive\\.cpp$"
     "<seccomp[.]h>=>^ground/sandbox_linux\\.cpp$"

@@ -17,7 +17,7 @@ file(STRINGS ${PROGRAM} paths REGEX "${ROOT}/")
 if(paths AND NOT BUILD_TYPE MATCHES "Deb")
   message(SEND_ERROR "${PROGRAM}: holds paths of this checkout: ${paths}")
 endif()
-# Two hundred libraries that only videos need: a module loads them (apps/vit/inputs/video_module.h).
-if(found MATCHES "opencv_videoio")
-  message(SEND_ERROR "${PROGRAM}: links videoio, which every start of the program then loads")
+# Libraries that few commands need are loaded by modules (apps/vit/ground/module_file.h), Highway's by debug builds.
+if(found MATCHES "NEEDED[^\n]*(libopencv_[a-z]+)" OR (BUILD_TYPE STREQUAL "Release" AND found MATCHES "NEEDED[^\n]*(libhwy)"))
+  message(SEND_ERROR "${PROGRAM}: links ${CMAKE_MATCH_1}, which every start of the program then loads")
 endif()

@@ -20,6 +20,54 @@
 
 namespace vit::internal::kernels {
 
+// The instruction sets of Highway's targets (HWY_TARGET_STR_... in hwy/ops/set_macros-inl.h); leaf 1 has
+// those that not every compiler's run-time support detects.
+bool cpu_has_sse4() {
+#if defined(__x86_64__) || defined(__i386__)
+  constexpr unsigned kPclmul = 1u << 1, kAes = 1u << 25, kBoth = kPclmul | kAes;
+  __builtin_cpu_init();
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __builtin_cpu_supports("ssse3") != 0 && __builtin_cpu_supports("sse4.1") != 0 &&
+         __builtin_cpu_supports("sse4.2") != 0 && __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & kBoth) == kBoth;
+#else
+  return false;
+#endif
+}
+
+bool cpu_has_avx2() {
+#if defined(__x86_64__) || defined(__i386__)
+  constexpr unsigned kF16c = 1u << 29;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return cpu_has_sse4() && __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
+         __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0 &&
+         __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & kF16c) != 0;
+#else
+  return false;
+#endif
+}
+
+bool cpu_has_avx512() {
+#if defined(__x86_64__) || defined(__i386__)
+  return cpu_has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
+         __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+         __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512bw") != 0;
+#else
+  return false;
+#endif
+}
+
+// Highway compiles for processors with AES, which the first ones of 64 bits do not have.
+bool cpu_has_neon() {
+#if defined(__ARM_FEATURE_AES) || defined(__ARM_FEATURE_CRYPTO) || (defined(__arm__) && defined(__ARM_NEON))
+  return true;
+#elif defined(__aarch64__) && defined(__linux__)
+  constexpr unsigned long kAes = 1ul << 3;
+  return (getauxval(AT_HWCAP) & kAes) != 0;
+#else
+  return false;
+#endif
+}
+
 bool cpu_has_avx_vnni() {
 #if defined(__x86_64__) || defined(__i386__)
   // Not every compiler's run-time support detects it. Leaf 7 gives its number of subleaves.

@@ -13,6 +13,14 @@ namespace vit::internal::kernels {
 /// {"sse4.2", "avx2", "fma"}.
 std::vector<std::string> cpu_instruction_sets();
 
+/// All that kernels of this name are compiled with, enabled by both the processor and the operating system.
+/// False on other architectures. Highway's own detection is not used: its library measures a timer before
+/// main(), a fifth of the start of the program.
+bool cpu_has_sse4();
+bool cpu_has_avx2();
+bool cpu_has_avx512();
+bool cpu_has_neon();
+
 /// VNNI with AVX2, without AVX-512.
 bool cpu_has_avx_vnni();
 

@@ -69,10 +69,10 @@ struct Name {
 }
 
 #if HWY_TARGETS & HWY_AVX3
-void add_avx512(std::int64_t supported, std::vector<CompiledTarget>& found) {
+void add_avx512(std::vector<CompiledTarget>& found) {
   using namespace N_AVX3;
   __builtin_cpu_init();
-  const bool runs = (supported & HWY_AVX3) != 0;
+  const bool runs = cpu_has_avx512();
   const bool has_vnni = runs && __builtin_cpu_supports("avx512vnni") != 0;
 #if VIT_ALL_KERNELS
   const bool has_bf16 = has_vnni && __builtin_cpu_supports("avx512bf16") != 0;
@@ -105,9 +105,9 @@ void add_avx512(std::int64_t supported, std::vector<CompiledTarget>& found) {
 #endif
 
 #if HWY_TARGETS & HWY_AVX2
-void add_avx2(std::int64_t supported, std::vector<CompiledTarget>& found) {
+void add_avx2(std::vector<CompiledTarget>& found) {
   using namespace N_AVX2;
-  const bool runs = (supported & HWY_AVX2) != 0;
+  const bool runs = cpu_has_avx2();
 #if VIT_ALL_KERNELS
   found.push_back(target(runs && cpu_has_avx_vnni(),
                          {"avx2_vnni", "AVX2 with AVX-VNNI: the same, and its products of bytes for int8"},
@@ -119,9 +119,9 @@ void add_avx2(std::int64_t supported, std::vector<CompiledTarget>& found) {
 
 #if HWY_TARGETS & HWY_NEON
 #define VIT_ONLY_EMULATED "; compiled and emulated, never run on hardware yet"
-void add_neon(std::int64_t supported, std::vector<CompiledTarget>& found) {
+void add_neon(std::vector<CompiledTarget>& found) {
   using namespace N_NEON;
-  const bool runs = (supported & HWY_NEON) != 0;
+  const bool runs = cpu_has_neon();
 #if HWY_ARCH_ARM_A64
   const bool has_matrices = runs && cpu_has_arm_matrices();
   const bool are_right = has_matrices && products_are_right(*kBfloat16Mmla.linear, *kInt8Mmla.linear);
@@ -150,20 +150,19 @@ void add_neon(std::int64_t supported, std::vector<CompiledTarget>& found) {
 
 const std::vector<CompiledTarget>& compiled_targets() {
   static const std::vector<CompiledTarget> targets = [] {
-    [[maybe_unused]] const std::int64_t supported = hwy::SupportedTargets();
     std::vector<CompiledTarget> found;
 #if HWY_TARGETS & HWY_AVX3
-    add_avx512(supported, found);
+    add_avx512(found);
 #endif
 #if HWY_TARGETS & HWY_AVX2
-    add_avx2(supported, found);
+    add_avx2(found);
 #endif
 #if HWY_TARGETS & HWY_SSE4
-    found.push_back(target((supported & HWY_SSE4) != 0, {"sse4", "SSE4.2: 4 lanes, no fused multiply-add"},
+    found.push_back(target(cpu_has_sse4(), {"sse4", "SSE4.2: 4 lanes, no fused multiply-add"},
                            N_SSE4::kTarget, N_SSE4::kFloat32, N_SSE4::kBfloat16, N_SSE4::kInt8));
 #endif
 #if HWY_TARGETS & HWY_NEON
-    add_neon(supported, found);
+    add_neon(found);
 #endif
 #if HWY_TARGETS & HWY_BASELINE_SCALAR
 #if VIT_ALL_KERNELS

@@ -1,7 +1,5 @@
 #include "apps/vit/inputs/video.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -10,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "apps/vit/ground/module_file.h"
 #include "apps/vit/inputs/video_module.h"
 #include "apps/vit/inputs/video_orientation.h"
 #include "vit/base/check.h"
@@ -21,42 +20,14 @@ namespace fs = std::filesystem;
 
 constexpr Where kWhere{"read video", ErrorKind::format};
 
-/// Next to the program, as in a build tree, or in the library folder of an installed tree.
-std::array<fs::path, 2> module_paths() {
-  std::error_code unknown;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", unknown).parent_path();
-  const fs::path installed = folder / VIT_MODULE_FOLDER;  // "../lib/vit"
-  return {folder / "vit_video.so", installed.lexically_normal() / "vit_video.so"};
-}
-
-/// Empty if it is missing, as in a build without OpenCV.
-fs::path find_module() {
-  std::error_code unknown;
-  for (const fs::path& path : module_paths()) {
-    if (fs::exists(path, unknown)) return path;
-  }
-  return {};
-}
+constexpr ModuleFile kVideo{.name = "vit_video",
+                            .symbol = kVideoModuleSymbol,
+                            .purpose = "reads videos",
+                            .without = "a folder of frames is read without it"};
 
 /// Loads the module at the first call.
 const VideoModule& video_module() {
-  static const VideoModule* const module = [] {
-    constexpr Where kMissing = kWhere.with(ErrorKind::unsupported);
-    const fs::path file = find_module();
-    VIT_CHECK(
-        !file.empty(), kMissing, "there is neither ", module_paths()[0].string(), " nor ",
-        module_paths()[1].string(),
-        ", with which the program reads videos: it was built without OpenCV (Debian: libopencv-dev), or "
-        "copied without this file; a folder of frames is read without it");
-    void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    const void* const functions = library == nullptr ? nullptr : ::dlsym(library, kVideoModuleSymbol);
-    if (functions == nullptr) {
-      const char* const why = ::dlerror();
-      fail(kMissing, "the part of the program that reads videos cannot be loaded: ",
-           why == nullptr ? file.c_str() : why);
-    }
-    return static_cast<const VideoModule*>(functions);
-  }();
+  static const auto* const module = static_cast<const VideoModule*>(load_module(kVideo));
   return *module;
 }
 
@@ -80,7 +51,7 @@ void rotate(const Image& stored, int orientation, Image& upright) {
 }  // namespace
 
 void load_video_module() {
-  if (!find_module().empty()) video_module();
+  if (has_module(kVideo)) video_module();
 }
 
 bool has_video_extension(const fs::path& path) {

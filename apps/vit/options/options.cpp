@@ -13,6 +13,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/clips.h"
 #include "apps/vit/inputs/video.h"
+#include "apps/vit/outputs/drawing.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
 #include "vit/machine.h"
@@ -442,6 +443,7 @@ void confine(const CommonOptions& options, std::span<const Input> inputs,
   const auto is_video = [](const Input& input) { return input.clip && input.clip->is_video(); };
   if (std::ranges::any_of(inputs, is_video) || std::ranges::any_of(rules.reads, has_video_extension))
     load_video_module();
+  load_drawing_module();
   enter_sandbox(rules);
 }
 

@@ -19,6 +19,8 @@ ColorMap color_map(std::string_view name);
 std::vector<std::string> color_map_names();
 
 /// OpenCV's color maps by matplotlib's names; none in a build without it.
+inline constexpr std::string_view kOpencvColorMaps[] = {"viridis", "magma",   "inferno", "plasma",
+                                                        "turbo",   "cividis", "jet"};
 std::vector<std::string> opencv_color_map_names();
 std::optional<ColorMap> opencv_color_map(std::string_view name);
 

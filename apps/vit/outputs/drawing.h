@@ -1,5 +1,6 @@
 // Visualizations of patch values: color maps over images, matches between two, sheets of many. Drawn with
-// OpenCV; a build without it throws Error. Letters: h, w = patches per column and row.
+// OpenCV by a module of the program (drawing_module.h); a build without it throws Error. Letters: h, w =
+// patches per column and row.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/vit/outputs/color_maps.h"
 #include "apps/vit/outputs/patch_layout.h"
 
 namespace vit::app {
@@ -45,8 +47,10 @@ struct DrawOptions {
   std::size_t max_edge = 1536;  // of one panel, in pixels
 };
 
-/// Throws Error if the program was built without OpenCV.
+/// Throws Error if the program was built without OpenCV, or its module is missing.
 void check_can_draw();
+/// Loads the module that draws, if there is one, before a sandbox closes its folder.
+void load_drawing_module();
 
 /// A map (H, W) in the colors of matplotlib's inferno, from `low` to `high`; half transparent over the gray
 /// `source` of that size unless that is null.
@@ -58,5 +62,9 @@ Image draw_matches(const SeenImage& first, const SeenImage& second, std::span<co
                    std::span<const std::string> caption, const DrawOptions& options);
 /// Pictures in rows, in order, with lines of text below.
 Image draw_sheet(std::span<const Image> pictures, std::span<const std::string> caption);
+/// A line of text on a bar of that color over the upper left corner of a box, moved into the image if it
+/// would leave it. `line`: pixels that lines of the picture are thick. Characters beyond ASCII become
+/// question marks. Nothing in a build without OpenCV, whose font draws it.
+void draw_text(Image& picture, const Box& box, const std::string& text, const Color& color, int line);
 
 }  // namespace vit::app

@@ -1,4 +1,5 @@
 // Replacement for builds without OpenCV.
+#include "apps/vit/outputs/color_maps.h"
 #include "apps/vit/outputs/drawing.h"
 #include "vit/base/check.h"
 
@@ -29,6 +30,16 @@ Image draw_matches(const SeenImage&, const SeenImage&, std::span<const MatchLine
 }
 Image draw_sheet(std::span<const Image>, std::span<const std::string>) {
   fail_without_opencv();
+}
+
+void draw_text(Image&, const Box&, const std::string&, const Color&, int) {}
+void load_drawing_module() {}
+
+std::vector<std::string> opencv_color_map_names() {
+  return {};
+}
+std::optional<ColorMap> opencv_color_map(std::string_view) {
+  return std::nullopt;
 }
 
 }  // namespace vit::app

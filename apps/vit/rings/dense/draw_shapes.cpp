@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/vit/outputs/drawing.h"
+
 namespace vit::app {
 namespace {
 
@@ -24,6 +26,10 @@ void fill(Image& picture, double left, double top, double right, double bottom, 
 }
 
 }  // namespace
+
+void draw_name(Image& picture, const Box& box, const std::string& name, const Color& color) {
+  draw_text(picture, box, name, color, line_width(picture));
+}
 
 int line_width(const Image& picture) {
   constexpr std::size_t kPixels = 300;

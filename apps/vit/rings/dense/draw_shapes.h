@@ -20,9 +20,7 @@ void draw_line(Image& picture, double x0, double y0, double x1, double y1, const
 /// A filled circle around a point.
 void draw_dot(Image& picture, double x, double y, const Color& color);
 
-/// A line of text on a bar of that color over the upper left corner of a box, moved into the image if it
-/// would leave it. Characters beyond ASCII become question marks. Nothing in a build without OpenCV, whose
-/// font draws it.
+/// draw_text() with the thickness of that picture's lines.
 void draw_name(Image& picture, const Box& box, const std::string& name, const Color& color);
 
 /// A dot for each keypoint. If the names are those of COCO's 17 keypoints, also the lines of its skeleton

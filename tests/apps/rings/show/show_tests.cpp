@@ -213,6 +213,12 @@ TEST_CASE("apps: show draws a sheet, or a picture of each input in a folder") {
     MESSAGE("this build draws nothing: it has no OpenCV");
     return;
   }
+  const std::string copy = "cp \"$1\" \"$0\" && shift && exec \"$0\" \"$@\"";
+  const RunResult copied = run_vit({"show", "--model", golden_model("rope-axial"), "--what", "pca",
+                                    "--output", folder / "two.png", folder / "in/a.ppm"},
+                                   {.wrapper = {"/bin/sh", "-c", copy, folder / "vit"}});
+  CHECK(copied.exit_code == 1);
+  CHECK(copied.err.find("vit_drawing.so, with which the program draws") != std::string::npos);
   const Image one = decode_file(folder / "one.png");
   CHECK(one.width() > 640);  // the image and its map, enlarged
   for (const std::string style : {"overlay", "plain"}) {
