@@ -67,6 +67,8 @@ def draw_config(config, pick, changed):
             if "text" not in key and "llm" not in key:
                 draw_config(value, pick, changed)
         elif not is_language and not key.startswith("_") and pick.random() < 0.4:
+            if key == "num_hidden_layers" and getattr(config, "_out_indices", None):
+                continue  # the stages that are handed out would not exist
             other = draw_value(pick, key, value)
             if other != value:
                 setattr(config, key, other)

@@ -409,6 +409,21 @@ TEST_CASE("weights: of ViT and DeiT for masked images the decoder is left out") 
   }
 }
 
+TEST_CASE("weights: a tensor without numbers is left out in any family, one with numbers is not") {
+  for (const char* const name : {"timm-vit", "hf-vit"}) {
+    CAPTURE(name);
+    FileCopy copy(test::data_path("golden/models") / name);
+    ScratchFolder scratch("empty_tensor");
+    copy.add("register_tokens", {1, 0, 30}).write_to(scratch.path());
+    const LoadReport report = load_checkpoint(scratch.path()).report;
+    const auto use = std::ranges::find(report.tensors, std::string("register_tokens"), &TensorUse::name);
+    REQUIRE(use != report.tensors.end());
+    CHECK(!use->ignored_because.empty());
+    copy.remove("register_tokens").add("register_tokens", {1, 1, 30}).write_to(scratch.path());
+    CHECK_ERROR(ErrorKind::mismatch, ("unexpected", "register_tokens"), load_checkpoint(scratch.path()));
+  }
+}
+
 TEST_CASE("weights: DINOv2 with registers may have none of them") {
   SKIP_WITHOUT_SHARED("fixtures/models/hf-dinov2-registers");
   const fs::path folder = test::shared_path("fixtures/models/hf-dinov2-registers");

@@ -224,12 +224,6 @@ ParsedModel read_by_layout(SourceFiles& files, const Json& layout) {
   }
   infer_sizes(files, layout.file(), given, out);
   out.config.head.labels = read_labels(layout);
-  for (const Part part : {Part::class_token, Part::distillation_token, Part::register_tokens}) {
-    const TensorEntry* const entry = files.find(out.layout, part);
-    if (entry == nullptr || entry->num_elements() != 0) continue;
-    const std::string& name = tables->texts.emplace_back(out.layout.sources(part).front().name(0));
-    tables->ignored.push_back({name, "holds no tokens"});
-  }
   out.ignored.push_back(tables->ignored);
   return out;
 }

@@ -239,6 +239,9 @@ void TensorMatcher::finish(LoadReport& report) {
       use.ignored_because = ignore_reason(entry.name);
       if (use.ignored_because.empty() && is_outside(entry.name))
         use.ignored_because = "outside of " + in_quotes(match_.prefix) + ", where the model lies";
+      if (use.ignored_because.empty() && entry.num_elements() == 0)
+        use.ignored_because =
+            "holds no numbers";  // transformers writes (1, 0, C) where there are no registers
       if (use.ignored_because.empty())
         unexpected_.push_back(in_quotes(entry.name) + " " + shape_text(entry.shape));
     }

@@ -49,8 +49,6 @@ constexpr Row kGatedModules[] = {
 static_assert(is_sound(kRows) && is_sound(kGated) && is_sound(kModules) && is_sound(kGatedModules));
 
 constexpr Ignored kIgnored[] = {{"embeddings.mask_token", "used in training only"}};
-/// transformers writes the tensor (1, 0, C) too
-constexpr Ignored kNoRegisters[] = {{"embeddings.register_tokens", "holds no tokens"}};
 
 /// RF-DETR's tower: blocks attend in windows of equal size, where config.json does not list them those before
 /// the last stage that the head reads whose number is that of no such stage; the native image is one of whole
@@ -105,7 +103,6 @@ ParsedModel read(const SourceFiles& files) {
   const bool gated_modules = files.any_block_has("encoder.layer.{}.mlp.gate_proj.weight");
   if (gated && gated_modules) out.layout.add(kGatedModules);
   if (gated && !gated_modules) out.layout.add(kGated);
-  if (registers && out.config.tokens.num_registers == 0) out.ignored.push_back(kNoRegisters);
   if (hf_model_type(files) == "dinov2") {
     out.notes.push_back(
         "other sizes: the learned table is resampled to the exact size, as transformers does today (its "

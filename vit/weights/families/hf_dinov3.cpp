@@ -43,8 +43,6 @@ constexpr Row kNested[] = {
 static_assert(is_complete(kRows) && is_sound(kNested));
 
 constexpr Ignored kIgnored[] = {{"embeddings.mask_token", "used in training only"}};
-/// transformers writes the tensor (1, 0, C) too
-constexpr Ignored kNoRegisters[] = {{"embeddings.register_tokens", "holds no tokens"}};
 
 struct QkvBias {
   bool q, k, v;
@@ -75,7 +73,6 @@ ParsedModel read(const SourceFiles& files) {
   if (!bias.q) out.layout.set_zeros(Part::qkv_bias, 0);
   if (!bias.k) out.layout.set_zeros(Part::qkv_bias, 1);
   if (!bias.v) out.layout.set_zeros(Part::qkv_bias, 2);
-  if (out.config.tokens.num_registers == 0) out.ignored.push_back(kNoRegisters);
   return out;
 }
 

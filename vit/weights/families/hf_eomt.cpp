@@ -69,7 +69,6 @@ constexpr Ignored kIgnored[] = {
     {"embeddings.mask_token", "used in training only"},
     {"attn_mask_probs", "says before which blocks masks are made"},
 };
-constexpr Ignored kNoRegisters[] = {{"embeddings.register_tokens", "holds no tokens"}};
 
 bool is_dinov3(const SourceFiles& files) {
   return hf_model_type(files) == "eomt_dinov3";
@@ -175,7 +174,6 @@ ParsedModel read(const SourceFiles& files) {
   }
   LateTokenConfig& late = *out.config.tokens.late;
   late.masked_blocks = masked_blocks(files, late.block, out.config.encoder.depth);
-  if (out.config.tokens.num_registers == 0) out.ignored.push_back(kNoRegisters);
   const DenseConfig head = read_head(json, out.config);
   out.dense = DenseReading{.config = head, .tables = {{"", "", kLayerNormTap}, {"", "", kHead}}};
   return out;

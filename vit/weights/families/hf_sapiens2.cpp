@@ -70,9 +70,6 @@ constexpr Ignored kIgnored[] = {
     {"decode_head.*", "of a head of maps, which is not implemented", Place::outside},
     {"scale_head.*", "of a head of maps, which is not implemented", Place::outside},
 };
-/// transformers writes the tensor (1, 0, C) too
-constexpr Ignored kNoRegisters[] = {{"storage_tokens", "holds no tokens"},
-                                    {"embeddings.register_tokens", "holds no tokens"}};
 
 /// Heads of keys in each block; none where all blocks have as many as of queries.
 std::vector<std::size_t> read_key_heads(const Json& json, const ModelConfig& c) {
@@ -123,7 +120,6 @@ ParsedModel read(const SourceFiles& files) {
     c.attention.qkv_bias = c.attention.qkv_bias || has_bias;
     if (!has_bias) out.layout.set_zeros(Part::qkv_bias, i);
   }
-  if (c.tokens.num_registers == 0) out.ignored.push_back(kNoRegisters);
   return out;
 }
 
