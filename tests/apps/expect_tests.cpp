@@ -90,7 +90,9 @@ TEST_CASE("expect: each wrong choice is found, and corrected") {
        R"("trunk.stage.{block}.attn.value.*",
       "trunk.stage.{block}.attn.key.*")"},
       {R"("pooling": "patch_mean")", R"("pooling": "prefix_mean")"}};
-  for (const auto& [right, wrong] : mistakes) {
+  for (const auto& mistake : mistakes) {
+    const auto& right = mistake.first;
+    const auto& wrong = mistake.second;
     CAPTURE(wrong);
     std::string layout = replaced(model.text(), right, wrong);
     if (wrong == R"("rows": [2, 2])")

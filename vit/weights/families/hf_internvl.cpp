@@ -106,15 +106,13 @@ ParsedModel read(const SourceFiles& files) {
   c.family = "internvl";
   VIT_CHECK(!json.find_bool("use_qk_norm").value_or(false), kWhere, json.where(),
             ".use_qk_norm is not implemented for InternViT; models of the size 300M have none");
-  VIT_CHECK(json.find_bool("use_absolute_position_embeddings").value_or(true), kWhere, json.where(),
-            ".use_absolute_position_embeddings must be true");
   if (json.find_string("norm_type").value_or("layer_norm") == "rms_norm") c.encoder.norm.kind = NormKind::rms;
   c.attention.qkv_bias = json.find_bool("attention_bias").value_or(is_qianfan(files));
   c.encoder.layer_scale = true;
   c.encoder.token_norm = !json.find_bool("use_mean_pooling").value_or(true);
   c.head.pooling = Pooling::none;
   c.image.stack = StackRule::apart;  // tiles
-  add_hf_table(c, 1);
+  if (json.find_bool("use_absolute_position_embeddings").value_or(true)) add_hf_table(c, 1);
   if (is_whole_model(*files.config)) set_merger(files, c);
   ParsedModel out{.config = std::move(c), .layout = {kRows}, .ignored = {kWholeModelIgnored}};
   if (files.find(kPublishedAnchor) != nullptr) {

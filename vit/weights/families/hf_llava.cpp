@@ -185,6 +185,11 @@ void set_merger(const SourceFiles& files, const Host& host, const Layout& layout
     const std::size_t hidden = rows_of(Part::merger_fc1_weight, text_width(files));
     // That of Janus is the tower's own.
     const bool is_janus = host.rows.data() == kJanus;
+    if (is_janus) {
+      const std::size_t depth = find_tower_size(tower_config(*files.config), {"depth"}, 2);
+      VIT_CHECK(depth == 2, kWhere, files.config_name(), ": vision_config.depth is ", depth,
+                "; an aligner of other than 2 layers is not implemented");
+    }
     const Activation activation =
         is_janus ? c.mlp.activation : read_hf_activation(json, host.activation, "projector_hidden_act");
     merger.add(MergerPlace::mlp, MergerMlp{.hidden_dim = is_gated ? hidden / 2 : hidden,

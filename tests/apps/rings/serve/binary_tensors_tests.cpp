@@ -111,6 +111,10 @@ TEST_CASE("serve: binary tensors in and out are those of JSON") {
   CHECK(post(binary_request_of(of_pixels, bytes + "1234", asked)).status == 400);
 }
 
+TEST_CASE("serve: binary tensors of no numbers are empty") {
+  CHECK(app::floats_of({}, 0, "inputs").empty());
+}
+
 TEST_CASE("serve: binary tensors that do not fit their description are refused") {
   const std::string json = R"({"inputs": [{"parameters": {"binary_data_size": 9}}]})";
   const std::string size = std::to_string(json.size());

@@ -87,7 +87,7 @@ std::vector<float> floats_of(std::string_view bytes, std::size_t count, const st
                    vit::text(place, " has ", bytes.size(), " bytes, its shape ", count, " numbers of four"),
                    place, "invalid_value");
   std::vector<float> out(count);
-  std::memcpy(out.data(), bytes.data(), bytes.size());
+  if (count != 0) std::memcpy(out.data(), bytes.data(), bytes.size());  // no numbers: no address
   return out;
 }
 
