@@ -17,7 +17,9 @@ file(STRINGS ${PROGRAM} paths REGEX "${ROOT}/")
 if(paths AND NOT BUILD_TYPE MATCHES "Deb")
   message(SEND_ERROR "${PROGRAM}: holds paths of this checkout: ${paths}")
 endif()
-# Libraries that few commands need are loaded by modules (apps/vit/ground/module_file.h), Highway's by debug builds.
-if(found MATCHES "NEEDED[^\n]*(libopencv_[a-z]+)" OR (BUILD_TYPE STREQUAL "Release" AND found MATCHES "NEEDED[^\n]*(libhwy)"))
+# Libraries that few commands need are loaded by modules (apps/vit/ground/module_file.h) or opened late (vit/base/late_library.h),
+# Highway's by debug builds.
+if(found MATCHES "NEEDED[^\n]*(libopencv_[a-z]+)" OR (LATE AND found MATCHES "NEEDED[^\n]*(lib(${LATE})\\.so)") OR
+   (BUILD_TYPE STREQUAL "Release" AND found MATCHES "NEEDED[^\n]*(libhwy)"))
   message(SEND_ERROR "${PROGRAM}: links ${CMAKE_MATCH_1}, which every start of the program then loads")
 endif()

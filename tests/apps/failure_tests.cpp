@@ -8,15 +8,45 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/apps/program.h"
+#include "tests/support/shared_data.h"
 #include "vit/io/json.h"
+#include "vit/io/source_file.h"
 
 using namespace vit;
 using namespace vit::internal;
 using namespace vit::test;
+
+// Empty files of the names that the loader looks for, in a folder before those of the system.
+TEST_CASE("apps: a library that is opened late and is damaged concerns only the files that need it") {
+  const TestFolder folder;
+  std::istringstream files(
+      read_text(std::filesystem::path(program_path()).parent_path() / "late_libraries.txt"));
+  for (std::string soname, file; files >> soname >> file;) write_text(folder / soname, "");
+  write_text(folder / "x.tar", "x");
+  const RunOptions options{.environment = {{"LD_LIBRARY_PATH", folder.path()}}};
+  const auto run = [&](const std::string& path) { return run_vit(with_model("classify", {path}), options); };
+  CHECK(run(data_path("images/cat_tabby.jpg")).exit_code == 0);
+  const std::pair<std::string, std::string> kNeeds[]{
+      {"libavif.so", data_path("golden/preprocess/decode/alpha.avif")},
+      {"libheif.so", data_path("golden/preprocess/decode/alpha.heic")},
+      {"libarchive.so", folder / "x.tar"}};
+  for (const auto& [library, path] : kNeeds) {
+    if (!contains(files.str(), library)) continue;  // linked, or not part of this build
+    CAPTURE(library);
+    const RunResult result = run(path);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 1);
+    CHECK(result.num_errors() == 1);
+    CHECK(contains(result.err, path + ": "));
+    CHECK(contains(result.err, library));
+    CHECK(contains(result.err, "cannot be opened"));
+  }
+}
 
 TEST_CASE("apps: failed work is one line on stderr and exit code 1") {
   const TestFolder folder;

@@ -92,6 +92,10 @@ int wait_for(pid_t process, const std::string& out_path, const std::string& err_
 
 }  // namespace
 
+std::string program_path() {
+  return VIT_TEST_PROGRAM;
+}
+
 bool is_built(std::string_view ring) {
   constexpr std::string_view kRings = "," VIT_TEST_RINGS ",";
   return kRings.find("," + std::string(ring) + ",") != kRings.npos;

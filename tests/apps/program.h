@@ -43,6 +43,8 @@ struct RunOptions {
   std::vector<std::string> wrapper{};        // a command that runs the program, whose command line follows
 };
 
+/// The program that run_vit() starts.
+std::string program_path();
 /// Whether the ring is part of this build: "dense", "index", ...
 bool is_built(std::string_view ring);
 /// Whether a command is: those of the core always are.

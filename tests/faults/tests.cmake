@@ -2,8 +2,10 @@
 find_program(VIT_READELF readelf)
 mark_as_advanced(VIT_READELF)
 if(TARGET vit_program AND VIT_READELF AND VIT_HARDEN AND NOT VIT_SANITIZE)
+  get_property(vit_late_names GLOBAL PROPERTY vit_late_names)
+  list(JOIN vit_late_names "|" late)
   add_test(NAME hardening COMMAND ${CMAKE_COMMAND} "-DPROGRAM=$<TARGET_FILE:vit_program>" "-DREADELF=${VIT_READELF}"
-                                  -DROOT=${PROJECT_SOURCE_DIR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
+                                  -DROOT=${PROJECT_SOURCE_DIR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE} "-DLATE=${late}"
                                   -P "${PROJECT_SOURCE_DIR}/cmake/check_hardening.cmake")
 endif()
 

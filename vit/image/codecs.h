@@ -62,6 +62,17 @@ template <typename... Parts>
                      " (Debian package ", package, "); install it and build vit again, or convert the file");
 }
 
+/// Opens the library that reads `format`. Throws Error about this file if it is missing.
+template <typename Open>
+void open_for(const Source& source, std::string_view format, Open open) {
+  try {
+    open();
+  } catch (const Error& error) {
+    refuse_unsupported(source, format, " files cannot be read: ", std::string(error.message()),
+                       ", or convert the file");
+  }
+}
+
 /// Returns the result of `step`. Throws Error if memory is short.
 template <typename Step>
 auto within_memory(const Source& source, Step step) {
@@ -152,5 +163,8 @@ Decoded decode_jpeg2000(const Source& source);
 Decoded decode_gif(const Source& source);
 Decoded decode_avif(const Source& source);
 Decoded decode_heif(const Source& source);
+/// Open the libraries of these two, if they are opened late. Throw Error if they are missing.
+void open_avif();
+void open_heif();
 
 }  // namespace vit::internal::codecs

@@ -285,6 +285,16 @@ void read_file(const std::filesystem::path& path, const DecodeOptions& options,
 
 }  // namespace
 
+void internal::open_decoders() noexcept {
+  for (const auto open : {codecs::open_avif, codecs::open_heif}) {
+    try {
+      open();
+    } catch (const std::exception&) {  // reported for the file that needs it
+      continue;
+    }
+  }
+}
+
 void internal::read_image_file(const std::filesystem::path& path, const DecodeOptions& options,
                                std::vector<std::byte>& bytes) {
   codecs::within_memory(source_of({}, options, path.string()), [&] { read_file(path, options, bytes); });

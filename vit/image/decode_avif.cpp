@@ -5,15 +5,39 @@
 
 #include <avif/avif.h>
 
+#include "vit/base/late_library.h"
 #include "vit/image/codecs.h"
 
 namespace vit::internal::codecs {
 
 namespace {
 
+/// The functions of libavif, opened with the first file.
+struct Avif {
+  VIT_LATE_FUNCTION(avifCodecName);
+  VIT_LATE_FUNCTION(avifDecoderCreate);
+  VIT_LATE_FUNCTION(avifDecoderDestroy);
+  VIT_LATE_FUNCTION(avifDecoderNthImage);
+  VIT_LATE_FUNCTION(avifDecoderParse);
+  VIT_LATE_FUNCTION(avifDecoderSetIOMemory);
+  VIT_LATE_FUNCTION(avifGetPixelFormatInfo);
+  VIT_LATE_FUNCTION(avifImageAllocatePlanes);
+  VIT_LATE_FUNCTION(avifImageCreate);
+  VIT_LATE_FUNCTION(avifImageDestroy);
+  VIT_LATE_FUNCTION(avifImageYUVToRGB);
+  VIT_LATE_FUNCTION(avifRGBImageSetDefaults);
+  VIT_LATE_FUNCTION(avifRGBImageUnpremultiplyAlpha);
+  VIT_LATE_FUNCTION(avifResultToString);
+};
+
+const Avif& avif() {
+  static const Avif functions;
+  return functions;
+}
+
 struct Release {
-  void operator()(avifDecoder* decoder) const { avifDecoderDestroy(decoder); }
-  void operator()(avifImage* image) const { avifImageDestroy(image); }
+  void operator()(avifDecoder* decoder) const { avif().avifDecoderDestroy(decoder); }
+  void operator()(avifImage* image) const { avif().avifImageDestroy(image); }
 };
 using DecoderPointer = std::unique_ptr<avifDecoder, Release>;
 using ImagePointer = std::unique_ptr<avifImage, Release>;
@@ -23,7 +47,7 @@ void require(const Source& source, avifResult result) {
   if (result == AVIF_RESULT_OUT_OF_MEMORY) throw std::bad_alloc();
   if (result == AVIF_RESULT_NO_CODEC_AVAILABLE)
     refuse_unsupported(source, "libavif was built without a decoder of AV1");
-  refuse(source, "truncated or corrupt AVIF: ", avifResultToString(result));
+  refuse(source, "truncated or corrupt AVIF: ", avif().avifResultToString(result));
 }
 
 /// Orientation 1..8 of the container's rotation and mirror.
@@ -76,16 +100,16 @@ void cut_row(const std::uint8_t* in, std::size_t count, std::uint32_t depth, std
 
 /// The colors of an image of more than 8 bits per sample, truncated to 8.
 ImagePointer cut_to_8_bits(const Source& source, const avifImage& image) {
-  ImagePointer cut(avifImageCreate(image.width, image.height, 8, image.yuvFormat));
+  ImagePointer cut(avif().avifImageCreate(image.width, image.height, 8, image.yuvFormat));
   if (cut == nullptr) throw std::bad_alloc();
   cut->yuvRange = image.yuvRange;
   cut->yuvChromaSamplePosition = image.yuvChromaSamplePosition;
   cut->colorPrimaries = image.colorPrimaries;
   cut->transferCharacteristics = image.transferCharacteristics;
   cut->matrixCoefficients = image.matrixCoefficients;
-  require(source, avifImageAllocatePlanes(cut.get(), AVIF_PLANES_YUV));
+  require(source, avif().avifImageAllocatePlanes(cut.get(), AVIF_PLANES_YUV));
   avifPixelFormatInfo info;
-  avifGetPixelFormatInfo(image.yuvFormat, &info);
+  avif().avifGetPixelFormatInfo(image.yuvFormat, &info);
   const std::size_t chroma_width = (image.width + std::size_t(info.chromaShiftX)) >> info.chromaShiftX;
   const std::size_t chroma_height = (image.height + std::size_t(info.chromaShiftY)) >> info.chromaShiftY;
   for (std::size_t plane = 0; plane < (info.monochrome != 0 ? 1u : 3u); ++plane) {
@@ -130,14 +154,14 @@ void copy_pixels(const Source& source, const avifImage& image, Decoded& decoded)
 
   Tensor<std::uint8_t> rgba(Shape{image.height, image.width, has_alpha ? 4u : 3u});
   avifRGBImage rgb;
-  avifRGBImageSetDefaults(&rgb, &image);
+  avif().avifRGBImageSetDefaults(&rgb, &image);
   rgb.depth = 8;
   rgb.format = has_alpha ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
   rgb.alphaPremultiplied = image.alphaPremultiplied;  // it is divided out below, once the opacity is right
   rgb.pixels = rgba.data();
   rgb.rowBytes = static_cast<std::uint32_t>(image.width * (has_alpha ? 4 : 3));
   if (cut != nullptr) cut->alphaPremultiplied = image.alphaPremultiplied;
-  require(source, avifImageYUVToRGB(cut != nullptr ? cut.get() : &image, &rgb));
+  require(source, avif().avifImageYUVToRGB(cut != nullptr ? cut.get() : &image, &rgb));
 
   if (!has_alpha) {
     std::copy_n(rgba.data(), rgba.num_elements(), decoded.image.data());
@@ -148,30 +172,35 @@ void copy_pixels(const Source& source, const avifImage& image, Decoded& decoded)
     write_alpha(image, y, by_libyuv && !is_grey && !is_12_bit_420, decoded.alpha.data() + y * image.width);
   for (std::size_t i = 0; i < decoded.alpha.num_elements(); ++i)
     rgba.data()[4 * i + 3] = decoded.alpha.data()[i];
-  if (image.alphaPremultiplied != 0) require(source, avifRGBImageUnpremultiplyAlpha(&rgb));
+  if (image.alphaPremultiplied != 0) require(source, avif().avifRGBImageUnpremultiplyAlpha(&rgb));
   for (std::size_t i = 0; i < decoded.alpha.num_elements(); ++i)
     std::copy_n(rgba.data() + 4 * i, 3, decoded.image.data() + 3 * i);
 }
 
 }  // namespace
 
+void open_avif() {
+  avif();
+}
+
 Decoded decode_avif(const Source& source) {
-  const DecoderPointer decoder(avifDecoderCreate());
+  open_for(source, "AVIF", open_avif);
+  const DecoderPointer decoder(avif().avifDecoderCreate());
   if (decoder == nullptr) throw std::bad_alloc();
   decoder->maxThreads = 1;
   // All AV1 decoders give the same pixels. dav1d, libavif's first choice, prints messages to stderr
   // for damaged files.
-  if (avifCodecName(AVIF_CODEC_CHOICE_AOM, AVIF_CODEC_FLAG_CAN_DECODE) != nullptr)
+  if (avif().avifCodecName(AVIF_CODEC_CHOICE_AOM, AVIF_CODEC_FLAG_CAN_DECODE) != nullptr)
     decoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
   // Older encoders write wrong crops and sample depths; Pillow accepts these too.
   decoder->strictFlags &= ~static_cast<avifStrictFlags>(AVIF_STRICT_CLAP_VALID | AVIF_STRICT_PIXI_REQUIRED);
-  require(source, avifDecoderSetIOMemory(decoder.get(), source.bytes.data(), source.bytes.size()));
-  require(source, avifDecoderParse(decoder.get()));
+  require(source, avif().avifDecoderSetIOMemory(decoder.get(), source.bytes.data(), source.bytes.size()));
+  require(source, avif().avifDecoderParse(decoder.get()));
   check_size(source, decoder->image->width, decoder->image->height);
   // The size of the video frames may differ.
   decoder->imageSizeLimit =
       static_cast<std::uint32_t>(std::min<std::size_t>(source.max_pixels, AVIF_DEFAULT_IMAGE_SIZE_LIMIT));
-  require(source, avifDecoderNthImage(decoder.get(), 0));
+  require(source, avif().avifDecoderNthImage(decoder.get(), 0));
   const avifImage& image = *decoder->image;
   check_size(source, image.width, image.height);
   Decoded decoded;

@@ -19,6 +19,10 @@ std::vector<std::byte> read_image_file(const std::filesystem::path& path, const 
 void read_image_file(const std::filesystem::path& path, const DecodeOptions& options,
                      std::vector<std::byte>& bytes);
 
+/// Opens the libraries of all formats that are opened when a file needs them (vit/base/late_library.h), where
+/// they can be: for a process that will be confined, or have others like it.
+void open_decoders() noexcept;
+
 /// The bands of an image that is not red, green and blue.
 struct Bands {
   Tensor<float> planes;    // (K, H, W), values as stored

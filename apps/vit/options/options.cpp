@@ -16,6 +16,7 @@
 #include "apps/vit/outputs/drawing.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
+#include "vit/image/image_file.h"
 #include "vit/machine.h"
 #include "vit/position/rope.h"
 #include "vit/weights/checkpoint/checkpoint_files.h"
@@ -444,6 +445,7 @@ void confine(const CommonOptions& options, std::span<const Input> inputs,
   if (std::ranges::any_of(inputs, is_video) || std::ranges::any_of(rules.reads, has_video_extension))
     load_video_module();
   load_drawing_module();
+  internal::open_decoders();
   enter_sandbox(rules);
 }
 

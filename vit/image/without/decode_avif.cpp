@@ -3,6 +3,8 @@
 
 namespace vit::internal::codecs {
 
+void open_avif() {}
+
 Decoded decode_avif(const Source& source) {
   refuse_missing(source, "AVIF", "libavif", "libavif-dev");
 }

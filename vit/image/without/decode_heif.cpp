@@ -3,6 +3,8 @@
 
 namespace vit::internal::codecs {
 
+void open_heif() {}
+
 Decoded decode_heif(const Source& source) {
   refuse_missing(source, "HEIF", "libheif", "libheif-dev");
 }

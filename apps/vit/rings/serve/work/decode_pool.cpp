@@ -20,6 +20,7 @@
 #include "apps/vit/rings/serve/work/decode_worker.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
+#include "vit/image/image_file.h"
 
 namespace vit::app {
 namespace {
@@ -138,6 +139,7 @@ DecodePool::DecodePool(std::span<const std::optional<Preprocessor>> preprocessor
                        const DecodePoolOptions& options)
     : parts_(std::make_unique<Parts>()) {
   Parts& parts = *parts_;
+  internal::open_decoders();  // once for all processes, for which a folder of libraries may be closed
   if (options.confined) parts.confinement = std::make_unique<Confinement>();
   const std::size_t count = std::clamp<std::size_t>(options.processes, 1, kMaxProcesses);
   parts.places.reserve(count);
