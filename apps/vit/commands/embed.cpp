@@ -121,17 +121,22 @@ ResultFormat format_of(const EmbedOptions& options) {
   return result_format(options.output, kFormats);
 }
 
+/// Throws UsageError for options that texts do not have, or not next to images.
+void check_texts(const EmbedOptions& options) {
+  if (!options.texts.are_given()) return;
+  if (options.resume) fail_usage("--resume continues runs of images; encode texts in a separate run");
+  if (options.shard && !options.inputs.empty())
+    fail_usage("--shard: parts of images or of texts, not both; encode texts in a separate run");
+}
+
 void check_usage(const EmbedOptions& options, ResultFormat format) {
   const bool has_texts = options.texts.are_given(), has_images = !options.inputs.empty();
   const bool has_parts = options.has_parts();
   if (!has_texts && !has_images) fail_usage("INPUT is required");
   if (options.resume && format != ResultFormat::jsonl && !has_parts)
     fail_usage("--resume continues only .jsonl files and FOLDER/");
-  if (options.resume && has_texts)
-    fail_usage("--resume continues runs of images; encode texts in a separate run");
+  check_texts(options);
   if (has_parts && has_texts) fail_usage("--output: FOLDER/ takes images; encode texts in a separate run");
-  if (options.shard && has_texts && has_images)
-    fail_usage("--shard: parts of images or of texts, not both; encode texts in a separate run");
   if (!has_images && !options.features.empty())
     fail_usage("--features: there are no images; INPUT is required");
   if (format == ResultFormat::npy && has_texts && has_images)
@@ -356,6 +361,7 @@ int embed_page_vectors(const EmbedOptions& options, ResultFormat format, EmbedPa
     fail_usage("--output: the vectors of pages differ in number; use .npz, .safetensors or .jsonl");
   if (options.templates.are_given()) fail_usage("--template: questions to pages are used as they are");
   if (options.resume && format != ResultFormat::jsonl) fail_usage("--resume continues only .jsonl files");
+  check_texts(options);
   TextsToEncode texts = read_texts_to_encode(options);
   if (texts.names.empty() && options.inputs.empty()) fail_usage("INPUT or --text is required");
   if (options.shard) take_shard(texts.names, *options.shard);

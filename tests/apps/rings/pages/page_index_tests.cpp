@@ -71,6 +71,10 @@ TEST_CASE("apps: vit embed writes the vectors of pages and of questions") {
   CHECK(arrays.at("files").strings() == std::vector<std::string>{"revenue", "two cats"});
   const Tensor<float> question = encoder.encode_query("two cats");
   CHECK(std::ranges::equal(arrays.at("question.1").floats(), question.flat()));
+  const RunResult resumed =
+      run_pages("embed", {"--text", "a", "--resume", "--features", "page", "--output", folder / "b.jsonl"});
+  CHECK(resumed.exit_code == 2);
+  CHECK(contains(resumed.err, "--resume continues runs of images"));
   const RunResult npy = run_pages("embed", {images(), "--features", "page", "--output", folder / "p.npy"});
   CHECK(npy.exit_code == 2);
   CHECK(npy.num_errors() == 1);
