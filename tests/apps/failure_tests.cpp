@@ -35,14 +35,15 @@ TEST_CASE("apps: a library that is opened late and is damaged concerns only the 
       {"libavif.so", data_path("golden/preprocess/decode/alpha.avif")},
       {"libheif.so", data_path("golden/preprocess/decode/alpha.heic")},
       {"libarchive.so", folder / "x.tar"}};
-  for (const auto& [library, path] : kNeeds) {
+  for (const auto& need : kNeeds) {
+    const std::string& library = need.first;
     if (!contains(files.str(), library)) continue;  // linked, or not part of this build
     CAPTURE(library);
-    const RunResult result = run(path);
+    const RunResult result = run(need.second);
     CAPTURE(result.err);
     CHECK(result.exit_code == 1);
     CHECK(result.num_errors() == 1);
-    CHECK(contains(result.err, path + ": "));
+    CHECK(contains(result.err, need.second + ": "));
     CHECK(contains(result.err, library));
     CHECK(contains(result.err, "cannot be opened"));
   }

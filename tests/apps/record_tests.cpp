@@ -121,7 +121,9 @@ TEST_CASE("apps: what contradicts a record is an error that names both") {
     const RunResult made =
         run_vit(joined(joined(kept.make, {"--model", golden_model("rope-axial")}), kRecorded));
     REQUIRE(made.exit_code == 0);
-    for (const auto& [options, words] : contradictions) {
+    for (const auto& contradiction : contradictions) {
+      const auto& options = contradiction.first;
+      const auto& words = contradiction.second;
       CAPTURE(options.front());
       CAPTURE(options.back());
       const RunResult result = run_vit(joined(kept.use, options));

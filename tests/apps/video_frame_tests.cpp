@@ -168,7 +168,9 @@ TEST_CASE("apps: frames of videos are rotated by the matrix, in every orientatio
       {{0, 1, 1, 0}, {0, 16, 1, 17, 2, 18, 3, 19}},   {{0, 1, -1, 0}, {16, 0, 17, 1, 18, 2, 19, 3}},
       {{0, -1, -1, 0}, {19, 3, 18, 2, 17, 1, 16, 0}}, {{0, -1, 1, 0}, {3, 19, 2, 18, 1, 17, 0, 16}}};
   const TestFolder folder;
-  for (const auto& [matrix, reds] : kUpright) {
+  for (const auto& upright : kUpright) {
+    const auto& matrix = upright.first;
+    const auto& reds = upright.second;
     CAPTURE(matrix[0]);
     CAPTURE(matrix[1]);
     write_text(folder / "a.mov", small_movie(matrix));

@@ -29,9 +29,9 @@ TEST_CASE("apps: the orientation of a video is that of its track's matrix") {
       {{0, 1, 1, 0}, 5}, {{0, 1, -1, 0}, 6}, {{0, -1, -1, 0}, 7}, {{0, -1, 1, 0}, 8},
       {{0, 0, 0, 0}, 1}, {{2, 0, 0, 3}, 1},  {{3, 1, -1, 3}, 1},  // 18 degrees: the nearest quarter turn
       {{1, 3, -3, 1}, 6}};
-  for (const auto& [matrix, value] : kMatrices) {
-    CAPTURE(value);
-    CHECK(orientation_of(small_movie(matrix)) == value);
+  for (const auto& matrix : kMatrices) {
+    CAPTURE(matrix.second);
+    CHECK(orientation_of(small_movie(matrix.first)) == matrix.second);
   }
   // the movie's matrix comes after the track's: two quarter turns, and a mirror after a quarter turn
   CHECK(orientation_of(small_movie({0, 1, -1, 0}, {0, 1, -1, 0})) == 3);
