@@ -11,7 +11,7 @@ install(TARGETS vit EXPORT vit-targets
 # The public headers. They include each other and nothing else of the project, which the consumers in tests/install and
 # the test install.headers hold.
 set(vit_headers
-    vit.h anomaly.h attention.h boxes.h c.h c_positions.h c_prompts.h checkpoint.h classifier.h classifier_head.h config.h dense.h dense_config.h encoder.h fit.h head.h layer_norm.h linear.h machine.h model.h outputs.h pages.h patchify.h
+    vit.h anomaly.h attention.h boxes.h c.h c_pages.h c_positions.h c_prompts.h checkpoint.h classifier.h classifier_head.h config.h dense.h dense_config.h encoder.h fit.h head.h layer_norm.h linear.h machine.h model.h outputs.h pages.h patchify.h
     pixel_features.h pixel_upsampler.h pixels.h pose.h prompts.h safetensors.h session.h text_config.h text_encoder.h version.h zero_shot.h
     opencv.h eigen.h
     analysis/detection.h analysis/features.h
@@ -23,7 +23,7 @@ set(vit_headers
 # Those of rings and parts that are not built, and their includes in vit.h, are left out.
 set(vit_headers_dense dense.h boxes.h pose.h)
 set(vit_headers_prompts prompts.h c_prompts.h)
-set(vit_headers_pages pages.h)
+set(vit_headers_pages pages.h c_pages.h)
 set(vit_headers_anomaly anomaly.h)
 set(vit_headers_fit fit.h pixel_features.h pixel_upsampler.h pixels.h)
 set(vit_headers_analysis analysis/features.h position/normal_form.h)

@@ -33,6 +33,7 @@ void test_texts(const char* path, const char* image, const char* file);
 void test_anomalies(const char* path, const char* file);
 void test_dense(const char* golden);
 void test_prompts(const char* golden);
+void test_pages(const char* golden);
 void test_positions(void);
 void test_conventions(void);
 void test_parts(const char* path, const char* image);

@@ -3,9 +3,9 @@
 # large and contains much that is not for users. Instead every declaration gets an empty body; that the library defines
 # each is shown by tests/c/, which calls them all.
 # cmake -DCOMPILER=cc -DABIDW=abidw -DABIDIFF=abidiff -DROOT=... -DOUTPUT=folder [-DUPDATE=ON] -P check_abi.cmake
-set(bodies "#include \"vit/c_positions.h\"\n#include \"vit/c_prompts.h\"\n")
+set(bodies "#include \"vit/c_positions.h\"\n#include \"vit/c_pages.h\"\n#include \"vit/c_prompts.h\"\n")
 file(READ "${ROOT}/vit/c.h" text)
-foreach(header c_positions c_prompts)
+foreach(header c_pages c_positions c_prompts)
   file(READ "${ROOT}/vit/${header}.h" more)
   string(APPEND text "${more}")
 endforeach()

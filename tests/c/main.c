@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   test_anomalies(argv[1], argv[4]);
   test_dense(argv[5]);
   test_prompts(argv[5]);
+  test_pages(argv[5]);
   test_positions();
   test_conventions();
   test_parts(argv[1], argv[3]);

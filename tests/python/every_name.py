@@ -150,6 +150,14 @@ def prompts(golden: Path) -> None:
     assert masks.shape[1:] == size == probabilities.shape and boxes["boxes"].shape[1] == 4 and quality.shape == (3,)
 
 
+def pages(golden: Path) -> None:
+    model = vitcpp.PageModel(golden / "pages/colmodernvbert", threads=1)
+    found: list[Floats] = model.encode_pages([golden / "pages/images/wide.png", golden / "pages/images/tall.png"])
+    questions: list[Floats] = model.encode_queries(["revenue by quarter"])
+    scores: Floats = model.score(questions, found)
+    assert scores.shape == (1, 2) and found[0].shape[1] == model.dim
+
+
 def rotations() -> None:
     rates: Doubles = position.frequencies(4, "theta", 100.0)
     t_x, t_y = position.grid_coordinates((2, 3), "centered")
@@ -195,6 +203,7 @@ def main(data: Path, folder: Path) -> None:
     anomalies(model, pictures, folder)
     classes_of_pixels(model, folder)
     prompts(data / "golden")
+    pages(data / "golden")
     rotations()
     positions()
     errors(folder)

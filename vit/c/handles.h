@@ -79,6 +79,7 @@ class InputList {
 std::unique_ptr<vit_model> make_model(std::shared_ptr<const Model> model, const ModelOptions& options,
                                       std::string path);
 ModelOptions model_options(const vit_model_options* options);
+TextOptions text_options(const vit_text_options* given);
 InputSize input_size(std::int32_t kind, std::size_t height, std::size_t width);
 /// Texts of a call; `sizes` may be null.
 std::vector<std::string_view> texts_of(const char* const* texts, const std::size_t* sizes, std::size_t count);

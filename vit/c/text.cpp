@@ -15,6 +15,8 @@ TextLibrary library_of(std::int32_t library) {
   return enum_of(library, TextLibrary::openai, "library");
 }
 
+}  // namespace
+
 TextOptions text_options(const vit_text_options* given) {
   const vit_text_options options = options_of(given, "vit_text_options");
   return {.architecture = text_or_empty(options.architecture),
@@ -23,8 +25,6 @@ TextOptions text_options(const vit_text_options* given) {
           .kernels = text_or_empty(options.kernels),
           .precision = enum_of(options.precision, Precision::int8, "precision")};
 }
-
-}  // namespace
 
 std::vector<std::string_view> texts_of(const char* const* texts, const std::size_t* sizes,
                                        std::size_t count) {

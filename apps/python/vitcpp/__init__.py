@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._dense import BoxEdges as BoxEdges, Depth as Depth, Detection as Detection, Pose as Pose, Segment as Segment
     from ._anomaly import AnomalyModel as AnomalyModel, AnomalyResult as AnomalyResult
     from ._pixels import PixelClassifier as PixelClassifier
+    from ._pages import PageModel as PageModel
     from ._prompts import (
         FoundBoxes as FoundBoxes,
         Instances as Instances,
@@ -57,6 +58,7 @@ __all__ = [
     "MismatchError",
     "Model",
     "ObjectMasks",
+    "PageModel",
     "PixelClassifier",
     "Pose",
     "PromptImage",
@@ -79,6 +81,7 @@ _LAZY = {"Tokenizer": "_text", "RopeTable": "position", "attention": "parts", "p
 _LAZY.update(dict.fromkeys(("AnomalyModel", "AnomalyResult"), "_anomaly"))
 _LAZY.update(dict.fromkeys(("Model", "Precision", "Score"), "_model"))
 _LAZY.update(dict.fromkeys(("BoxEdges", "Depth", "Detection", "Pose", "Segment"), "_dense"))
+_LAZY["PageModel"] = "_pages"
 _LAZY.update(dict.fromkeys(("FoundBoxes", "Instances", "ObjectMasks", "PromptImage", "PromptModel"), "_prompts"))
 _MODULES = ("parts", "position", "ray", "spark")
 

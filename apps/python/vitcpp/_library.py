@@ -333,6 +333,7 @@ DEPTH, NORMALS, SEGMENTATION = 1 << 26, 1 << 27, 1 << 28
 BOXES, SCORES, CLASS_INDICES, KEYPOINTS = 1 << 29, (1 << 29) + 1, (1 << 29) + 2, (1 << 29) + 3
 SEGMENT_IDS, AREAS, PROBABILITIES = (1 << 29) + 4, (1 << 29) + 5, (1 << 29) + 6
 MASKS, MASK_LOGITS, QUERIES, OBJECT_LOGITS = (1 << 29) + 16, (1 << 29) + 17, (1 << 29) + 18, (1 << 29) + 19
+PAGE_VECTORS = (1 << 29) + 20
 
 _HANDLE = POINTER(c_void_p)
 _STRINGS = POINTER(c_char_p)
@@ -396,6 +397,11 @@ _CALLS: dict[str, list[Any]] = {
     "vit_prompt_image_size": [c_void_p, _SIZES, _SIZES, _SIZES],
     "vit_prompt_segmenter_run": [c_void_p, c_void_p, POINTER(Prompt), c_void_p],
     "vit_prompt_segmenter_object": [c_void_p, c_void_p, POINTER(ObjectPrompt), c_void_p],
+    "vit_page_model_load": [c_char_p, POINTER(ModelOptions), POINTER(TextOptions), _HANDLE],
+    "vit_page_encoder_create": [c_void_p, c_int32, _HANDLE],
+    "vit_page_encoder_page": [c_void_p, POINTER(Input), c_void_p],
+    "vit_page_encoder_query": [c_void_p, c_char_p, c_void_p],
+    "vit_page_score": [c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, POINTER(c_float)],
     "vit_grid_coordinates": [c_size_t, c_size_t, POINTER(RopeOptions), _DOUBLES, _DOUBLES],
     "vit_rope_frequencies": [c_int32, c_size_t, c_double, c_double, _DOUBLES],
     "vit_rope_axial": [c_size_t, c_size_t, _DOUBLES, c_size_t, POINTER(RopeOptions), _HANDLE],
@@ -422,7 +428,7 @@ _CALLS: dict[str, list[Any]] = {
     "vit_sinusoidal": [c_int32, c_size_t, c_size_t, c_size_t, c_double, c_int32, c_void_p],
 }  # fmt: skip
 _FREES = ["results", "model", "preprocessor", "session", "classifier", "text_tower", "text_encoder", "tokenizer",
-          "anomaly", "detector", "pixels", "prompt_model", "prompt_segmenter", "prompt_image", "rope_table", "rope_form", "rope_identity"]  # fmt: skip
+          "anomaly", "detector", "pixels", "page_model", "page_encoder", "prompt_model", "prompt_segmenter", "prompt_image", "rope_table", "rope_form", "rope_identity"]  # fmt: skip
 
 
 def _path() -> str:
@@ -451,7 +457,7 @@ def _load() -> ctypes.CDLL:
     library.vit_preprocessor_describe.argtypes = [c_void_p]
     library.vit_results_size.restype = c_size_t
     library.vit_results_size.argtypes = [c_void_p]
-    for name in ("vit_model_num_head_labels", "vit_detector_size", "vit_pixels_size"):
+    for name in ("vit_model_num_head_labels", "vit_detector_size", "vit_pixels_size", "vit_page_model_dim"):
         getattr(library, name).restype = c_size_t
         getattr(library, name).argtypes = [c_void_p]
     library.vit_prompt_model_takes.restype = c_uint32

@@ -99,13 +99,8 @@ vit_status vit_prompt_model_load(const char* path, const vit_model_options* opti
   return guarded([&] {
     const std::string name = &object_at(path, "path");
     vit_prompt_model*& out = object_at(model, "model");
-    const vit_text_options texts = options_of(text_options, "vit_text_options");
-    enum_of(texts.precision, Precision::int8, "precision");
     out = new vit_prompt_model{
-        PromptModel::load(name, model_options(options),
-                          {.architecture = text_or_empty(texts.architecture),
-                           .tokenizer = text_or_empty(texts.tokenizer),
-                           .library = enum_of(texts.library, TextLibrary::openai, "library")})};
+        PromptModel::load(name, model_options(options), internal::text_options(text_options))};
   });
 }
 

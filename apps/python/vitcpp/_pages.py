@@ -1,0 +1,97 @@
+"""Pages of documents and questions to them as many vectors each, with ColModernVBERT."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _library as lib
+from ._errors import ArgumentError
+from ._inputs import ImageLike, Inputs, integer, listed, numbers
+from ._model import Precision, _chosen, _PRECISIONS
+from ._results import Results
+
+Floats = npt.NDArray[np.float32]
+
+
+class PageModel:
+    """A checkpoint that gives pages and questions vectors for each token, ColModernVBERT.
+
+    Args:
+        path: A folder as downloaded.
+        precision: "float32", "bfloat16" or "int8".
+        threads: That compute in one call; None: all cores. Results do not depend on it.
+        tokenizer: The vocabulary, where the folder has none.
+
+    Threads may share a model: each has working memory of its own. Calls release the GIL.
+
+    Raises:
+        Error: names the file or tensor and what is wrong with it; UnsupportedError for a model without vectors of pages.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        precision: Precision = "float32",
+        threads: int | None = None,
+        *,
+        tokenizer: str | os.PathLike[str] | None = None,
+    ) -> None:
+        options = lib.ModelOptions(precision=_chosen("precision", _PRECISIONS, precision))
+        texts = lib.TextOptions(tokenizer=None if tokenizer is None else lib.encoded(os.path.abspath(os.fsdecode(lib.encoded(tokenizer)))))
+        self._threads = 0 if threads is None else integer("threads", threads, 1, 1024)
+        self._handle = lib.Handle("page_model", "vit_page_model_load", lib.encoded(path), ctypes.byref(options), ctypes.byref(texts))
+        self._local = threading.local()
+
+    @property
+    def dim(self) -> int:
+        """Numbers of a vector, E."""
+        return int(lib.library.vit_page_model_dim(self._handle.pointer))
+
+    def encode_pages(self, images: Sequence[ImageLike]) -> list[Floats]:
+        """The vectors (t, E) of each image, in any form that Model.embed() takes, of length 1; t differs from page to page."""
+        out: list[Floats] = []
+        for image in listed("images", images):
+            inputs, found = Inputs([image]), Results()  # each array is a view of its results
+            lib.call("vit_page_encoder_page", self._encoder(), inputs.array, found.handle.pointer)
+            out.append(found.one(0, lib.PAGE_VECTORS))
+        return out
+
+    def encode_queries(self, texts: Sequence[str]) -> list[Floats]:
+        """The vectors (m, E) of each question, of length 1."""
+        out: list[Floats] = []
+        for text in listed("texts", texts):
+            found = Results()
+            lib.call("vit_page_encoder_query", self._encoder(), lib.encoded(text), found.handle.pointer)
+            out.append(found.one(0, lib.PAGE_VECTORS))
+        return out
+
+    def score(self, queries: Sequence[Floats], pages: Sequence[Floats]) -> Floats:
+        """How well each page answers each question, (questions, pages), as the library's score_retrieval: the sum over the vectors of the question of its best match on the page."""
+        rows = [self._vectors("queries", query) for query in listed("queries", queries)]
+        columns = [self._vectors("pages", page) for page in listed("pages", pages)]
+        out: Floats = np.empty((len(rows), len(columns)), np.float32)
+        score = ctypes.c_float()
+        for i, query in enumerate(rows):
+            for j, page in enumerate(columns):
+                lib.call("vit_page_score", query.ctypes.data, len(query), page.ctypes.data, len(page), self.dim, ctypes.byref(score))
+                out[i, j] = score.value
+        return out
+
+    def _vectors(self, name: str, given: Floats) -> Floats:
+        vectors: Floats = numbers(name, given, np.float32, 2)
+        if vectors.shape[1] != self.dim:
+            raise ArgumentError(f"[vitcpp] {name} of shape {vectors.shape}; expected (n, {self.dim})")
+        return vectors
+
+    def _encoder(self) -> ctypes.c_void_p:
+        """That of this thread."""
+        if not hasattr(self._local, "encoder"):
+            self._local.encoder = lib.Handle("page_encoder", "vit_page_encoder_create", self._handle.pointer, self._threads)
+        pointer: ctypes.c_void_p = self._local.encoder.pointer
+        return pointer
