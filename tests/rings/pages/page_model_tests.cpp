@@ -95,6 +95,16 @@ TEST_CASE("pages: vectors of pages and questions and their scores are the librar
   }
 }
 
+TEST_CASE("pages: the image tower says who reads the rest of the file") {
+  const auto model = Model::load(data_path("golden/pages/colmodernvbert"));
+  std::size_t count = 0;
+  for (const TensorUse& use : model->report().tensors) {
+    if (contains(use.ignored_because, "--features page")) ++count;
+  }
+  CHECK(count == 28);
+  CHECK(contains(model->report().notes.back(), "model of pages"));
+}
+
 TEST_CASE("pages: texts are tokenized as by the library's byte level tokenizer") {
   const Expected expected;
   const Tokenizer tokenizer = Tokenizer::load(model_folder());

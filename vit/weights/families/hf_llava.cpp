@@ -54,6 +54,9 @@ static_assert(is_sound(kMlp) && is_sound(kVipLlava) && is_sound(kGatedMlp) && is
               is_sound(kGemma) && is_sound(kIdefics) && is_sound(kModernVbert) && is_sound(kUltraVbert) &&
               is_sound(kJanus) && is_sound(kDeepSeek));
 
+constexpr Ignored kPageEncoder[] = {
+    {"*", "of the encoder of pages, which vit embed --features page reads", Place::outside}};
+
 enum class Projector { linear, mlp, gated_mlp };
 
 /// The tokens that are read where config.json does not say.
@@ -208,9 +211,10 @@ ParsedModel read(const SourceFiles& files) {
   c.head.pooling = Pooling::none;
   c.head.pooled_norm = false;
   if (!host.rows.empty()) c.image.stack = StackRule::apart;  // tiles
-  ParsedModel out{.config = std::move(c),
-                  .layout = clip_layout(type.kind),
-                  .ignored = {kClipIgnored, kClipUnpooled, kWholeModelIgnored}};
+  ParsedModel out{
+      .config = std::move(c), .layout = clip_layout(type.kind), .ignored = {kClipIgnored, kClipUnpooled}};
+  if (is_page_model(*files.config)) out.ignored.push_back(kPageEncoder);
+  out.ignored.push_back(kWholeModelIgnored);
   out.layout.add(host.rows);
   if (!host.rows.empty()) set_merger(files, host, out.layout, out.config);
   add_whole_model_notes(files, out);

@@ -35,7 +35,8 @@ constexpr Row kRows[] = {
 static_assert(is_complete(kRows));
 
 constexpr Ignored kIgnored[] = {
-    {"*", "of the detector around the encoder, which is not read", Place::outside}};
+    {"*", "of the detector around the encoder, which vit segment and vit detect read (vit/prompts.h)",
+     Place::outside}};
 
 /// The configuration of the encoder in that of a model.
 Json encoder_config(const Json& config) {

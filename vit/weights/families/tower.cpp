@@ -371,9 +371,13 @@ void add_whole_model_notes(const SourceFiles& files, ParsedModel& parsed) {
   }
   std::string name = parsed.config.architecture;
   if (name.empty()) name = hf_model_type(files);
-  std::string note = "the vision tower of a language model";
+  const bool has_pages = is_page_model(*files.config);
+  std::string note =
+      has_pages ? "the vision tower of a model of pages" : "the vision tower of a language model";
   if (!name.empty()) note += " (" + name + ")";
   if (others != 0) note += text("; ", others, " other tensors, ", bytes / 1'000'000, " MB, are not read");
+  if (others != 0 && has_pages)
+    note += " but by vit embed --features page and vit index --pages (vit/pages.h)";
   if (apart != 0) note += text("; ", apart, " lie in shards that are not opened");
   parsed.notes.push_back(std::move(note));
 }
