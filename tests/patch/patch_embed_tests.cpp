@@ -118,12 +118,12 @@ TEST_CASE("patch: norms before and after the projection, then the positions") {
 }
 
 TEST_CASE("patch: patches that overlap begin a step apart") {
-  constexpr std::size_t kEdge = 4, kHeight = 11, kWidth = 13;
+  constexpr std::size_t kEdge = 4, kRows = 11, kColumns = 13;
   const PatchConfig cut{.size = kEdge, .row_step = 3, .column_step = 2};
-  const GridSize grid = cut.grid(kHeight, kWidth);
+  const GridSize grid = cut.grid(kRows, kColumns);
   CHECK(grid == GridSize{3, 5});
   CHECK(cut.grid(3, 13) == GridSize{});
-  Tensor<float> pixels(Shape{1, kHeight, kWidth});
+  Tensor<float> pixels(Shape{1, kRows, kColumns});
   for (std::size_t i = 0; i < pixels.num_elements(); ++i) pixels.data()[i] = static_cast<float>(i + 1);
   Tensor<float> rows(Shape{grid.rows * grid.columns, kEdge * kEdge});
   for (std::size_t row = 0; row < grid.rows; ++row) patchify(pixels, cut, row, rows);
