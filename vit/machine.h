@@ -10,7 +10,7 @@
 
 namespace vit {
 
-/// Hand-written loops for one instruction set; ModelOptions::kernels names one.
+/// Hand-written loops for one instruction set; ModelOptions::kernels names one, or NAME:portable.
 struct KernelInfo {
   std::string name;         // "avx2"
   std::string description;  // "AVX2 and FMA: 8 lanes"

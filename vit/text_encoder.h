@@ -28,8 +28,8 @@ struct TextOptions {
   /// Path of the vocabulary, for publishers' files without one: an argument of Tokenizer::load.
   std::filesystem::path tokenizer{};
   TextLibrary library = TextLibrary::automatic;  // whose text cleaning applies
-  std::string kernels{};  // a name from available_kernels(); "" = the best for this machine
-  Precision precision = Precision::float32;  // of blocks
+  std::string kernels{};                         // as in ModelOptions
+  Precision precision = Precision::float32;      // of blocks
 };
 
 /// A text tower ready to run, with its tokenizer. Immutable; share it between threads. Keeps the weight file

@@ -12,6 +12,7 @@
 #include "tests/support/shared_data.h"
 #include "vit/classifier_head.h"
 #include "vit/config.h"
+#include "vit/machine.h"
 #include "vit/model.h"
 
 using namespace vit;
@@ -81,6 +82,29 @@ std::vector<Kept> all_kept(const TestFolder& folder) {
 const Arguments kRecorded{"--size", "32x64", "--pad", "white", "--exif", "apply"};
 
 }  // namespace
+
+TEST_CASE("apps: what was made with portable bits is read with them") {
+  if (!is_built("fit") || bits_contract(Precision::float32).number == 0) return;  // of VIT_KERNELS
+  const TestFolder folder;
+  write_images(folder);
+  const std::string head = folder / "head.safetensors", image = folder / "train/a/0.ppm";
+  const RunResult made = run_vit({"fit", folder / "train", "--method", "centroid", "--output", head,
+                                  "--dtype", "int8", "--bits", "portable"});
+  CAPTURE(made.err);
+  REQUIRE(made.exit_code == 0);
+  const Arguments classify{"classify", "--classifier", head, "--format", "json", image};
+  const RunResult expected = run_vit(joined(classify, {"--bits", "portable", "--dtype", "int8"}));
+  const RunResult found = run_vit(classify);
+  CHECK(found.exit_code == 0);
+  CHECK(found.err.empty());
+  CHECK(found.out == expected.out);
+  const RunResult other = run_vit(joined(classify, {"--kernels", "portable"}));  // which do not fuse
+  CHECK(other.exit_code == 0);
+  CHECK(other.err.find("was made with contract 1") != std::string::npos);
+  const RunResult refused = run_vit(joined(classify, {"--kernels", "portable", "--bits", "portable"}));
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.find("do not fuse") != std::string::npos);
+}
 
 TEST_CASE("apps: whatever keeps a record is used with the options that it was made with") {
   const TestFolder folder;

@@ -1,5 +1,6 @@
-// The contract of reproducible results: float32 has the same bits under every table of kernels that fuses
-// multiplications with additions, on this machine and on others, whose digests are in data/golden/bits.txt.
+// The contract of reproducible results: float32, and bfloat16 and int8 of NAME:portable, have the same bits
+// under every table of kernels that fuses multiplications with additions, on this machine and on others,
+// whose digests are in data/golden/bits.txt.
 #include <doctest/doctest.h>
 
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/choices.h"
+#include "vit/base/error.h"
 #include "vit/kernels/kernels.h"
 #include "vit/machine.h"
 #include "vit/model.h"
@@ -52,9 +54,11 @@ void append(std::string& bytes, std::span<const float> numbers) {
 }
 
 /// Digest of the tokens of an image model, and of its visual tokens, vector and logits where it has them.
-std::string digest_of_images(const std::filesystem::path& folder, const std::string& kernels) {
+std::string digest_of_images(const std::filesystem::path& folder, const std::string& kernels,
+                             Precision precision) {
   ModelOptions options = test::options_of(folder);
   options.kernels = kernels;
+  options.precision = precision;
   const auto model = Model::load(folder, options);
   Session session(model, {.threads = 1});
   const ModelConfig& config = model->config();
@@ -72,9 +76,11 @@ std::string digest_of_images(const std::filesystem::path& folder, const std::str
 }
 
 /// Digest of what a dense head gives.
-std::string digest_of_maps(const std::filesystem::path& folder, const std::string& kernels) {
+std::string digest_of_maps(const std::filesystem::path& folder, const std::string& kernels,
+                           Precision precision) {
   ModelOptions options;
   options.kernels = kernels;
+  options.precision = precision;
   const auto model = Model::load(folder, options);
   Outputs outputs;
   Session(model, {.threads = 1})
@@ -86,9 +92,11 @@ std::string digest_of_maps(const std::filesystem::path& folder, const std::strin
   return test::sha256(bytes.data(), bytes.size());
 }
 
-std::string digest_of_texts(const std::filesystem::path& folder, const std::string& kernels) {
+std::string digest_of_texts(const std::filesystem::path& folder, const std::string& kernels,
+                            Precision precision) {
   TextOptions options;
   options.kernels = kernels;
+  options.precision = precision;
   TextEncoder encoder(folder, {.threads = 1}, options);
   std::string bytes;
   for (const std::string_view words : {"a photo of a cat", "two dogs and a yellow bus, seen from above"})
@@ -104,14 +112,19 @@ std::map<std::string, std::string> stored_digests() {
   return digests;
 }
 
+/// "models/rope-axial" in float32, "models/rope-axial:int8" in int8.
 template <typename Digest>
-void check_folder(const std::string& name, const Digest& digest_of) {
+void check_folder(const std::string& folder, const Digest& digest_of,
+                  Precision precision = Precision::float32) {
   static const std::map<std::string, std::string> stored = stored_digests();
+  const bool is_float32 = precision == Precision::float32;
+  const std::string name = is_float32 ? folder : folder + ":" + to_string(precision);
   CAPTURE(name);
   for (const std::string& table : portable_tables()) {
     CAPTURE(table);
     const auto expected = stored.find(name);
-    const std::string digest = digest_of(test::data_path("golden/" + name), table);
+    const std::string digest =
+        digest_of(test::data_path("golden/" + folder), is_float32 ? table : table + ":portable", precision);
     REQUIRE_MESSAGE(expected != stored.end(), "add this line to data/golden/bits.txt: ", name, " ", digest);
     CHECK(digest == expected->second);
   }
@@ -135,14 +148,36 @@ TEST_CASE("bits: text towers have the same bits under all kernels that fuse, and
     check_folder(std::string("text/") + name, digest_of_texts);
 }
 
-TEST_CASE("bits: the contract is that of float32 and of kernels that fuse") {
+TEST_CASE("bits: portable int8 and bfloat16 have the same bits under all kernels, and on other machines") {
+  for (const Precision precision : {Precision::int8, Precision::bfloat16}) {
+    for (const std::filesystem::path& folder : test::folders_in(test::data_path("golden/models")))
+      check_folder("models/" + folder.filename().string(), digest_of_images, precision);
+    check_folder("boxes/rf-detr", digest_of_maps, precision);
+    check_folder("text/hf-clip", digest_of_texts, precision);
+  }
+}
+
+TEST_CASE("bits: the contract is that of float32, of portable arithmetics, and of kernels that fuse") {
   for (const kernels::KernelTable* table : kernels::available_kernels()) {
     CAPTURE(table->name);
     const BitsContract bits = bits_contract(Precision::float32, table->name);
     CHECK(bits.number == (table->is_portable ? 1 : 0));
     CHECK(bits.why_not.empty() == table->is_portable);
-    CHECK(bits_contract(Precision::int8, table->name).number == 0);
-    CHECK_FALSE(bits_contract(Precision::bfloat16, table->name).why_not.empty());
+    const std::string name = std::string(table->name) + ":portable";
+    if (!table->is_portable) {
+      CHECK_THROWS_WITH_AS(kernels::find_kernels(name), doctest::Contains("do not fuse"), const Error&);
+      continue;
+    }
+    CHECK(kernels::find_kernels(name).name == name);
+    CHECK(bits_contract(Precision::int8, name).number == 1);
+    CHECK(bits_contract(Precision::bfloat16, name).number == 1);
+    // AVX2's own arithmetics are the portable ones; those of extensions are not
+    const bool is_plain = std::string_view(table->name) == "avx2";
+    if (is_plain) CHECK(bits_contract(Precision::int8, table->name).number == 1);
+    if (std::string_view(table->name).find("vnni") != std::string_view::npos) {
+      CHECK(bits_contract(Precision::int8, table->name).number == 0);
+      CHECK(bits_contract(Precision::int8, table->name).why_not.find("--bits portable") != std::string::npos);
+    }
   }
 }
 

@@ -31,11 +31,12 @@ KernelInfo find_kernels(std::string_view name) {
 BitsContract bits_contract(Precision precision, std::string_view name) {
   constexpr int kContract = 1;
   const kernels::KernelTable& table = name.empty() ? kernels::default_kernels() : kernels::find_kernels(name);
-  if (precision != Precision::float32)
-    return {.why_not = text(to_string(precision), " is defined by the products of each processor")};
-  if (!table.is_portable)
-    return {.why_not = text("the kernels '", table.name, "' do not fuse multiplications with additions")};
-  return {.number = kContract, .why_not = ""};
+  if (kernels::keeps_bits(table, precision)) return {.number = kContract, .why_not = ""};
+  if (table.is_portable) {
+    return {.why_not = text(to_string(precision),
+                            " is defined by the products of this processor; that of --bits portable is not")};
+  }
+  return {.why_not = text("the kernels '", table.name, "' do not fuse multiplications with additions")};
 }
 
 std::string cpu_name() {

@@ -45,7 +45,7 @@ struct ModelOptions {
   /// processor. Throws Error for a model that takes no clips.
   std::size_t clip_frames = 0;
   std::size_t max_pixels = kMaxImagePixels;  // of an image file; larger ones are an Error
-  std::string kernels{};  // a name from available_kernels(); "" = the best for this machine
+  std::string kernels{};                     // of available_kernels(), or NAME:portable; "" = the best
   Precision precision = Precision::float32;  // of blocks, attention pooling, parts of dense heads
   DenseOptions dense{};                      // of a head that outputs maps
   /// For PreprocessConfig: one number per channel, or one for all; empty = as the checkpoint says.

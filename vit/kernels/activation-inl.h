@@ -11,7 +11,7 @@ namespace {
 
 /// Accuracy of an activation: full keeps nearly all digits of a float32; coarse is for numbers that are
 /// rounded to bfloat16 or 8 bits next, with errors small compared to that rounding.
-enum class Accuracy { full, coarse };
+enum class Accuracy { full, coarse, portable };
 
 /// max(x, 0), which keeps NaN: Max may drop it.
 HWY_INLINE V ramp(V x) {
@@ -70,10 +70,11 @@ HWY_INLINE V coarse_gelu(V x) {
   const V t = hn::Min(set(kEnd), hn::Abs(x));
   return hn::NegMulAdd(t, parabolas(t, kWidth, kC0, kC1, kC2), ramp(x));
 }
-#else
+#endif
+
 /// gelu, error at most 9e-5 plus rounding: Phi(t) - 1/2 as an odd polynomial, minimax in the error of t
 /// Phi(t) for t <= 4.145, where it reaches 1/2.
-HWY_INLINE V coarse_gelu(V x) {
+HWY_INLINE V polynomial_gelu(V x) {
   const V t = hn::Min(set(4.145f), hn::Abs(x));
   const V t2 = hn::Mul(t, t);
   V p = hn::MulAdd(set(-9.376008160e-10f), t2, set(8.176071340e-8f));
@@ -84,6 +85,10 @@ HWY_INLINE V coarse_gelu(V x) {
   p = hn::MulAdd(p, t2, set(-6.557201210e-2f));
   p = hn::MulAdd(p, t2, set(3.984923400e-1f));
   return hn::NegMulAdd(t, hn::NegMulAdd(t, p, set(0.5f)), ramp(x));
+}
+#if HWY_TARGET != HWY_AVX3
+HWY_INLINE V coarse_gelu(V x) {
+  return polynomial_gelu(x);
 }
 #endif
 
@@ -142,7 +147,9 @@ HWY_INLINE V gelu_tanh(V x) {
 template <Accuracy kAccuracy, Activation kActivation>
 HWY_INLINE V activated(V x) {
   if constexpr (kActivation == Activation::gelu)
-    return kAccuracy == Accuracy::full ? gelu(x) : coarse_gelu(x);
+    return kAccuracy == Accuracy::full     ? gelu(x)
+           : kAccuracy == Accuracy::coarse ? coarse_gelu(x)
+                                           : polynomial_gelu(x);
   if constexpr (kActivation == Activation::gelu_tanh) return gelu_tanh<kAccuracy>(x);
   if constexpr (kActivation == Activation::quick_gelu)
     return times_sigmoid<kAccuracy>(x, hn::Mul(x, set(1.702f)));

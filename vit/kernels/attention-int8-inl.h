@@ -118,6 +118,7 @@ HWY_INLINE V side_by_side(V lower, V upper) {
 template <class SomeProducts>
 struct Int16x2 {
   using Products = SomeProducts;
+  static constexpr bool kIsPortable = false;  // whether weights are of one sequence of operations everywhere
   static constexpr float kLargestWeight = 8192.0f;
   static constexpr float kLargestValue = 1023.0f;
   static_assert(kBlockKeys * size_t{8193} * size_t{1023} <= size_t{INT32_MAX});
@@ -130,10 +131,16 @@ struct Int16x2 {
   }
 };
 
+template <class SomeProducts>
+struct PortableInt16x2 : Int16x2<SomeProducts> {
+  static constexpr bool kIsPortable = true;
+};
+
 /// Keys and weights as bytes, weights unsigned: four keys to a lane.
 template <class SomeProducts>
 struct Int8x4 {
   using Products = SomeProducts;
+  static constexpr bool kIsPortable = false;
   static constexpr float kLargestWeight = 254.0f;  // plus 1 that rounding may add
   static constexpr float kLargestValue = 127.0f;
 
@@ -252,7 +259,8 @@ struct QuantizedValues {
     Rests rests{zero, zero, zero, zero};
     const auto integer = [&](size_t key, size_t i) HWY_ATTR {
       const V rounder = set(kRounder);
-      const V weight = coarse_exp2_of_negative<2>(hn::Sub(exponent(block, column, key), maximum));
+      const V below = hn::Sub(exponent(block, column, key), maximum);
+      const V weight = Lanes::kIsPortable ? exp2_of_negative(below) : coarse_exp2_of_negative<2>(below);
       sum = hn::MulAdd(weight, set(factors[key]), sum);
       const V exact = hn::MulAdd(weight, set(Lanes::kLargestWeight), rests[i]);
       const V rounded = hn::Add(exact, rounder);
@@ -293,6 +301,13 @@ struct QuantizedValues {
 
 template <class Form>
 using Int16Operands = Operands<Int16Keys<Form>, QuantizedValues<Int16x2<Form>>>;
+#if HWY_TARGET == HWY_AVX3  // whose own exponentials take a table in registers
+template <class Form>
+using PortableOperands = Operands<Int16Keys<Form>, QuantizedValues<PortableInt16x2<Form>>>;
+#else
+template <class Form>
+using PortableOperands = Int16Operands<Form>;
+#endif
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 using DefaultOperands = Int16Operands<Pairs>;

@@ -43,5 +43,13 @@ constexpr Arithmetic kInt8{.linear = &int8::kLinear<int8::DefaultInt8>,
                            .fine = &kFloat32Linear};
 #endif
 
+// Of instruction sets that fuse; of AVX-512 in a small library that with VNNI.
+#if HWY_NATIVE_FMA && (VIT_ALL_KERNELS || HWY_TARGET != HWY_AVX3)
+extern const Arithmetic kInt8Portable;
+constexpr Arithmetic kInt8Portable{.linear = &int8::kLinear<int8::PortableInt8>,
+                                   .attention = kAttention<int8::PortableOperands<int8::Pairs>>,
+                                   .fine = &kFloat32Linear};
+#endif
+
 }  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -16,6 +16,32 @@ std::string names_of(const std::vector<const KernelTable*>& tables) {
   return names;
 }
 
+constexpr std::string_view kPortable = ":portable";
+
+/// The table with the arithmetics that have the same bits on every machine, under a name of its own.
+const KernelTable& portable_variant(const KernelTable& table) {
+  if (std::string_view(table.name).ends_with(kPortable)) return table;  // the default of this process
+  VIT_CHECK(table.portable_int8 != nullptr, "find_kernels", "the kernels '", table.name,
+            "' do not fuse multiplications with additions: they have no portable bits");
+  struct Variants {
+    std::vector<std::string> names;
+    std::vector<KernelTable> tables;
+  };
+  static const Variants all = [] {
+    Variants out;
+    for (const KernelTable* one : available_kernels()) {
+      out.names.push_back(std::string(one->name) + std::string(kPortable));
+      out.tables.push_back(*one);
+      out.tables.back().bfloat16 = one->portable_bfloat16;
+      out.tables.back().int8 = one->portable_int8;
+    }
+    for (std::size_t i = 0; i < out.names.size(); ++i) out.tables[i].name = out.names[i].c_str();
+    return out;
+  }();
+  const std::string name = std::string(table.name) + std::string(kPortable);
+  return all.tables[static_cast<std::size_t>(std::ranges::find(all.names, name) - all.names.begin())];
+}
+
 }  // namespace
 
 const std::vector<const KernelTable*>& available_kernels() {
@@ -31,6 +57,10 @@ const std::vector<const KernelTable*>& available_kernels() {
 }
 
 const KernelTable& find_kernels(std::string_view name) {
+  if (name.ends_with(kPortable)) {
+    name.remove_suffix(kPortable.size());
+    return portable_variant(name.empty() ? default_kernels() : find_kernels(name));
+  }
   for (const KernelTable* table : available_kernels()) {
     if (table->name == name) return *table;
   }
@@ -48,6 +78,15 @@ const KernelTable& default_kernels() {
     return *available_kernels().front();
   }();
   return chosen;
+}
+
+bool keeps_bits(const KernelTable& table, Precision precision) {
+  if (!table.is_portable || precision == Precision::float32) return table.is_portable;
+  const Arithmetic& own = arithmetic_of(table, precision);
+  const Arithmetic* const portable =
+      precision == Precision::int8 ? table.portable_int8 : table.portable_bfloat16;
+  return portable != nullptr && own.linear == portable->linear && own.fine == portable->fine &&
+         own.attention.attend == portable->attention.attend;
 }
 
 }  // namespace vit::internal::kernels

@@ -269,8 +269,14 @@ constexpr LinearKernels kLinear{.description = Form::kDescription,
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 using DefaultInt8 = Bytes;
+#if HWY_TARGET == HWY_AVX3  // whose own activations take tables in registers
+using PortableInt8 = PortableBytes;
+#else
+using PortableInt8 = Bytes;
+#endif
 #else
 using DefaultInt8 = Pairs;
+using PortableInt8 = PortableWords;
 #endif
 
 }  // namespace int8

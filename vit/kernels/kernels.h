@@ -242,6 +242,10 @@ struct KernelTable {
   /// Linear layers as described in int8.h. Attention uses the formats that this table multiplies fastest:
   /// bfloat16 or integers of 8 or 16 bits, or float32 if none is faster.
   const Arithmetic* int8;
+  /// The arithmetics of these precisions that have the same bits under every table with is_portable; null
+  /// without it.
+  const Arithmetic* portable_bfloat16 = nullptr;
+  const Arithmetic* portable_int8 = nullptr;
 };
 
 constexpr const Arithmetic& arithmetic_of(const KernelTable& table, Precision precision) {
@@ -253,10 +257,14 @@ constexpr const Arithmetic& arithmetic_of(const KernelTable& table, Precision pr
   return *table.float32;
 }
 
+/// Whether results in this precision have the bits of every other table with is_portable.
+bool keeps_bits(const KernelTable& table, Precision precision);
+
 /// Tables that this machine supports, fastest first; the last one is "reference", naive loops in double
 /// precision.
 const std::vector<const KernelTable*>& available_kernels();
-/// The table of that name. Throws Error if no such table was built or this machine does not support it.
+/// The table of that name; NAME:portable, or :portable for the default one, has the portable arithmetics for
+/// bfloat16 and int8. Throws Error if no such table was built, or this machine does not support it.
 const KernelTable& find_kernels(std::string_view name);
 /// The table named by the environment variable VIT_KERNELS, else the fastest. Throws Error as find_kernels
 /// does.

@@ -45,6 +45,23 @@ struct VnniBytes : Bytes {
   static constexpr int kPairLargest = 255;
 };
 
+/// What --bits portable multiplies, the same integers and activations under all kernels: bytes of inputs
+/// whose neighboring weights are not large together, as products that are added in 16 bits need it.
+struct PortableBytes : Bytes {
+  static constexpr Accuracy kAccuracy = Accuracy::portable;
+};
+struct PortableVnniBytes : VnniBytes {
+  static constexpr int kPairLargest = Bytes::kPairLargest;
+  static constexpr Accuracy kAccuracy = Accuracy::portable;
+};
+/// For processors without products of bytes: their integers in 16 bits.
+struct PortableWords : Pairs {
+  static constexpr bool kHasZero = true;
+  static constexpr int kLargest = Bytes::kLargest;
+  static constexpr int kPairLargest = Bytes::kPairLargest;
+  static constexpr Accuracy kAccuracy = Accuracy::portable;
+};
+
 constexpr size_t round_up(size_t value, size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }

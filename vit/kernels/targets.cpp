@@ -13,13 +13,13 @@ namespace vit::internal::kernels {
 namespace N_AVX3 {
 extern const TargetKernels kTarget;
 extern const Arithmetic kFloat32, kBfloat16, kBfloat16Pairs, kBfloat16Amx, kInt8, kInt8Vnni, kInt8VnniBf16,
-    kInt8Amx;
+    kInt8Amx, kInt8Portable, kInt8VnniPortable;
 }  // namespace N_AVX3
 #endif
 #if HWY_TARGETS & HWY_AVX2
 namespace N_AVX2 {
 extern const TargetKernels kTarget;
-extern const Arithmetic kFloat32, kBfloat16, kInt8, kInt8Vnni;
+extern const Arithmetic kFloat32, kBfloat16, kInt8, kInt8Vnni, kInt8Portable, kInt8VnniPortable;
 }  // namespace N_AVX2
 #endif
 #if HWY_TARGETS & HWY_SSE4
@@ -31,9 +31,9 @@ extern const Arithmetic kFloat32, kBfloat16, kInt8;
 #if HWY_TARGETS & HWY_NEON
 namespace N_NEON {
 extern const TargetKernels kTarget;
-extern const Arithmetic kFloat32, kBfloat16, kInt8;
+extern const Arithmetic kFloat32, kBfloat16, kInt8, kInt8Portable;
 #if HWY_ARCH_ARM_A64
-extern const Arithmetic kInt8Dot, kBfloat16Mmla, kInt8Mmla;
+extern const Arithmetic kInt8Dot, kInt8DotPortable, kBfloat16Mmla, kInt8Mmla;
 #endif
 }  // namespace N_NEON
 #endif
@@ -53,7 +53,8 @@ struct Name {
 
 [[maybe_unused]] CompiledTarget target(bool supported, Name name, const TargetKernels& shared,
                                        const Arithmetic& float32, const Arithmetic& bfloat16,
-                                       const Arithmetic& int8) {
+                                       const Arithmetic& int8, const Arithmetic* portable_bfloat16 = nullptr,
+                                       const Arithmetic* portable_int8 = nullptr) {
   return {.table = {.name = name.name,
                     .description = name.description,
                     .is_portable = shared.fuses,
@@ -63,7 +64,9 @@ struct Name {
                     .convolution = shared.convolution,
                     .float32 = &float32,
                     .bfloat16 = &bfloat16,
-                    .int8 = &int8},
+                    .int8 = &int8,
+                    .portable_bfloat16 = portable_bfloat16,
+                    .portable_int8 = portable_int8},
           .supported = supported,
           .multiply_adds = shared.multiply_adds};
 }
@@ -82,7 +85,7 @@ void add_avx512(std::vector<CompiledTarget>& found) {
                          {"avx512_amx",
                           "AVX-512 with AMX: the same, on tiles; compiled and emulated, never run on "
                           "hardware yet"},
-                         kTarget, kFloat32, kBfloat16Amx, kInt8Amx));
+                         kTarget, kFloat32, kBfloat16Amx, kInt8Amx, &kBfloat16, &kInt8VnniPortable));
   // The table that is chosen instead says why tiles are not used: theirs is not listed then.
 #define VIT_BF16_TABLE "AVX-512 with VNNI and BF16: the same, and products of pairs for bfloat16"
   const char* description = VIT_BF16_TABLE;
@@ -91,15 +94,15 @@ void add_avx512(std::vector<CompiledTarget>& found) {
   if (has_tiles && !tiles_are_right)
     description = VIT_BF16_TABLE "; AMX is not used, its tiles failed a self-check";
 #undef VIT_BF16_TABLE
-  found.push_back(
-      target(has_bf16, {"avx512_bf16", description}, kTarget, kFloat32, kBfloat16Pairs, kInt8VnniBf16));
+  found.push_back(target(has_bf16, {"avx512_bf16", description}, kTarget, kFloat32, kBfloat16Pairs,
+                         kInt8VnniBf16, &kBfloat16, &kInt8VnniPortable));
 #endif
   found.push_back(target(has_vnni,
                          {"avx512_vnni", "AVX-512 with VNNI: the same, and its products of bytes for int8"},
-                         kTarget, kFloat32, kBfloat16, kInt8Vnni));
+                         kTarget, kFloat32, kBfloat16, kInt8Vnni, &kBfloat16, &kInt8VnniPortable));
 #if VIT_ALL_KERNELS
-  found.push_back(
-      target(runs, {"avx512", "AVX-512 (F, VL, DQ, BW): 16 lanes"}, kTarget, kFloat32, kBfloat16, kInt8));
+  found.push_back(target(runs, {"avx512", "AVX-512 (F, VL, DQ, BW): 16 lanes"}, kTarget, kFloat32, kBfloat16,
+                         kInt8, &kBfloat16, &kInt8Portable));
 #endif
 }
 #endif
@@ -111,9 +114,10 @@ void add_avx2(std::vector<CompiledTarget>& found) {
 #if VIT_ALL_KERNELS
   found.push_back(target(runs && cpu_has_avx_vnni(),
                          {"avx2_vnni", "AVX2 with AVX-VNNI: the same, and its products of bytes for int8"},
-                         kTarget, kFloat32, kBfloat16, kInt8Vnni));
+                         kTarget, kFloat32, kBfloat16, kInt8Vnni, &kBfloat16, &kInt8VnniPortable));
 #endif
-  found.push_back(target(runs, {"avx2", "AVX2 and FMA: 8 lanes"}, kTarget, kFloat32, kBfloat16, kInt8));
+  found.push_back(target(runs, {"avx2", "AVX2 and FMA: 8 lanes"}, kTarget, kFloat32, kBfloat16, kInt8,
+                         &kBfloat16, &kInt8Portable));
 }
 #endif
 
@@ -129,7 +133,7 @@ void add_neon(std::vector<CompiledTarget>& found) {
                          {"neon_i8mm",
                           "NEON with BF16 and I8MM: the same, and products of two rows and two columns for "
                           "bfloat16 and int8" VIT_ONLY_EMULATED},
-                         kTarget, kFloat32, kBfloat16Mmla, kInt8Mmla));
+                         kTarget, kFloat32, kBfloat16Mmla, kInt8Mmla, &kBfloat16, &kInt8DotPortable));
   // As with AMX: the next table says why this one is missing.
   found.push_back(target(
       runs && cpu_has_arm_dot_product(),
@@ -138,10 +142,10 @@ void add_neon(std::vector<CompiledTarget>& found) {
                          "are not used, they failed a self-check" VIT_ONLY_EMULATED
                        : "NEON with dot product: the same, and its products of bytes for "
                          "int8" VIT_ONLY_EMULATED},
-      kTarget, kFloat32, kBfloat16, kInt8Dot));
+      kTarget, kFloat32, kBfloat16, kInt8Dot, &kBfloat16, &kInt8DotPortable));
 #endif
-  found.push_back(
-      target(runs, {"neon", "NEON: 4 lanes" VIT_ONLY_EMULATED}, kTarget, kFloat32, kBfloat16, kInt8));
+  found.push_back(target(runs, {"neon", "NEON: 4 lanes" VIT_ONLY_EMULATED}, kTarget, kFloat32, kBfloat16,
+                         kInt8, &kBfloat16, &kInt8Portable));
 }
 #undef VIT_ONLY_EMULATED
 #endif

@@ -65,6 +65,11 @@ std::string reason_of_choice(const CommonOptions& options) {
   return "the fastest that this machine supports";
 }
 
+/// Of NAME:portable, what the list has.
+std::string table_name(const std::string& name) {
+  return name.substr(0, name.find(':'));
+}
+
 JsonValue kernels_json(const CommonOptions& options) {
   JsonValue available = JsonValue::array();
   for (const KernelInfo& kernels : available_kernels()) {
@@ -74,7 +79,7 @@ JsonValue kernels_json(const CommonOptions& options) {
                          {"int8", kernels.int8}});
   }
   return {{"available", available},
-          {"chosen", find_kernels(options.model_options.kernels).name},
+          {"chosen", table_name(find_kernels(options.model_options.kernels).name)},
           {"why", reason_of_choice(options)}};
 }
 

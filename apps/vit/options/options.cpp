@@ -39,6 +39,7 @@ constexpr Named<ExifChoice> kExifRules[]{
     {"auto", ExifChoice::automatic}, {"apply", ExifChoice::apply}, {"ignore", ExifChoice::ignore}};
 constexpr Named<Precision> kPrecisions[]{
     {"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}, {"int8", Precision::int8}};
+constexpr std::string_view kPortable = ":portable";  // after a name of kernels
 constexpr Named<TextLibrary> kLibraries[]{{"auto", TextLibrary::automatic},
                                           {"transformers", TextLibrary::transformers},
                                           {"open_clip", TextLibrary::open_clip},
@@ -73,6 +74,27 @@ PillowRelease parse_pillow(const std::string& release) {
 
 std::string parse_kernels(const std::string& name) {
   return checked_by_library([&] { return find_kernels(not_empty(name)).name; });
+}
+
+/// --kernels and --bits in either order: the former names a table, the latter its arithmetics.
+Target kernels_target(std::string& kernels) {
+  return {[&kernels](const std::vector<std::string>& values) {
+    const bool is_portable = kernels.ends_with(kPortable);
+    kernels = parse_kernels(values.front());
+    if (is_portable && !kernels.ends_with(kPortable))
+      kernels = parse_kernels(kernels + std::string(kPortable));
+  }};
+}
+
+Target bits_target(std::string& kernels) {
+  return {[&kernels](const std::vector<std::string>& values) {
+            if (values.front() != "portable" && values.front() != "fastest")
+              fail_value("one of fastest, portable", values.front());
+            if (values.front() == "portable" && !kernels.ends_with(kPortable))
+              kernels = parse_kernels(kernels + std::string(kPortable));
+          },
+          "fastest",
+          {"fastest", "portable"}};
 }
 
 std::string parse_architecture(const std::string& name) {
@@ -203,7 +225,12 @@ void add_run_options(std::vector<Option>& list, CommonOptions& options) {
   list.push_back({.name = "--kernels",
                   .type_name = "NAME",
                   .help = "Kernels to compute with; vit info --kernels lists them",
-                  .target = parsed_target(options.model_options.kernels, parse_kernels),
+                  .target = kernels_target(options.model_options.kernels),
+                  .group = kRunGroup});
+  list.push_back({.name = "--bits",
+                  .type_name = "NAME",
+                  .help = "fastest, or portable: bfloat16 and int8, too, have the same bits on every machine",
+                  .target = bits_target(options.model_options.kernels),
                   .group = kRunGroup});
   list.push_back({.name = "--progress",
                   .type_name = "WHEN",

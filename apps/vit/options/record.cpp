@@ -123,6 +123,15 @@ void notice_bits(const RunModel& made, const std::string& place, const CommonOpt
                        "): the last digits may differ"));
 }
 
+/// The portable arithmetic, if the result was made with it and this machine has it; else notice_bits() says
+/// so.
+void take_bits(const RunModel& made, CommonOptions& options) {
+  ModelOptions& model = options.model_options;
+  if (made.bits == 0 || options.said.contains("--bits") || options.said.contains("--kernels")) return;
+  if (bits_contract(model.precision).number == 0 && bits_contract(Precision::float32).number != 0)
+    model.kernels = ":portable";
+}
+
 }  // namespace
 
 RunModel run_model(const CommonOptions& options, const Model& model, std::span<const std::string> features) {
@@ -173,6 +182,7 @@ void take_record(const RunModel& made, const std::string& place, CommonOptions& 
   } catch (const UsageError& error) {
     fail(kRecord.with(ErrorKind::format), place, ": ", error.what());
   }
+  take_bits(made, options);
   if (made.channels == "bgr") options.model_options.channels = ChannelOrder::bgr;
   notice_bits(made, place, options);
 }

@@ -9,8 +9,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace vit::internal::kernels::HWY_NAMESPACE {
 
-extern const LinearKernels kInt8DotLinear;  // in neon_dot.cpp
-extern const Arithmetic kInt8Dot;
+extern const LinearKernels kInt8DotLinear, kInt8DotPortableLinear;  // in neon_dot.cpp
+extern const Arithmetic kInt8Dot, kInt8DotPortable;
+constexpr Arithmetic kInt8DotPortable{
+    .linear = &kInt8DotPortableLinear, .attention = kInt8Portable.attention, .fine = &kFloat32Linear};
 constexpr Arithmetic kInt8Dot{
     .linear = &kInt8DotLinear, .attention = kFloat32.attention, .fine = &kFloat32Linear};
 

@@ -16,6 +16,11 @@ struct DotBytes : VnniBytes {
   static constexpr const char* kDescription = "products of bytes (SDOT)";
 };
 
+struct PortableDotBytes : DotBytes {
+  static constexpr int kPairLargest = Bytes::kPairLargest;
+  static constexpr Accuracy kAccuracy = Accuracy::portable;
+};
+
 HWY_INLINE VI add_products(DotBytes, VI sum, VI inputs, VI weights) {
   // Written as assembly: the instruction set is detected at run time and is not part of Highway's target.
   __asm__(".arch armv8.6-a+crypto\n\tsdot %0.4s, %1.16b, %2.16b"
@@ -38,8 +43,9 @@ void quantize_signed(const ConvertArgs& args) noexcept {
   }
 }
 
+template <class Form>
 constexpr LinearKernels dot_linear() {
-  LinearKernels kernels = kLinear<DotBytes>;
+  LinearKernels kernels = kLinear<Form>;
   kernels.convert_rows = quantize_signed;
   return kernels;
 }
@@ -47,8 +53,9 @@ constexpr LinearKernels dot_linear() {
 }  // namespace int8
 }  // namespace
 
-extern const LinearKernels kInt8DotLinear;
-constexpr LinearKernels kInt8DotLinear = int8::dot_linear();
+extern const LinearKernels kInt8DotLinear, kInt8DotPortableLinear;
+constexpr LinearKernels kInt8DotLinear = int8::dot_linear<int8::DotBytes>();
+constexpr LinearKernels kInt8DotPortableLinear = int8::dot_linear<int8::PortableDotBytes>();
 
 }  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
