@@ -2,10 +2,11 @@
 # To be sourced by bash.
 
 packages_build=(cmake g++ libarchive-dev libavif-dev libboost-dev libcli11-dev libeigen3-dev libfaiss-dev libgif-dev libheif-dev
-                libhwy-dev libicu-dev libjpeg-dev liblcms2-dev libopencv-dev libopenjp2-7-dev libpng-dev libseccomp-dev
+                libhwy-dev libicu-dev libjpeg-dev liblcms2-dev libopencv-imgproc-dev libopenjp2-7-dev libpng-dev libseccomp-dev
                 libssl-dev libtiff-dev libwebp-dev ninja-build zlib1g-dev)
-packages_test=(chromium curl doctest-dev help2man libbenchmark-dev pkg-config python3 python3-venv zsh)
-packages_package=(dpkg-dev file git help2man patchelf python3-venv xz-utils)
+packages_video=(libopencv-videoio-dev)  # FFmpeg, GStreamer and their codecs: more packages than the rest of OpenCV
+packages_test=("${packages_video[@]}" chromium curl doctest-dev help2man libbenchmark-dev pkg-config python3 python3-venv zsh)
+packages_package=("${packages_video[@]}" dpkg-dev file git help2man patchelf python3-venv xz-utils)
 packages_docs=(doxygen python3)
 # For programs of arm64 on another machine: OpenCV's development files of two architectures exclude each other in Debian 12.
 packages_aarch64=(cmake g++-aarch64-linux-gnu libcli11-dev libeigen3-dev ninja-build qemu-user-static)
@@ -41,7 +42,7 @@ require_packages() {
     fi
     as_root=(sudo)
   fi
-  say "installing ${missing[*]}"
+  say "installing${as_root:+ with sudo} ${missing[*]}"
   for name in "${missing[@]}"; do
     [[ $name != *:* ]] || "${as_root[@]}" dpkg --add-architecture "${name#*:}"
   done

@@ -70,7 +70,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/vit-config-version.cmake
 install(FILES "${PROJECT_BINARY_DIR}/vit-config.cmake" "${PROJECT_BINARY_DIR}/vit-config-version.cmake"
               "${CMAKE_CURRENT_LIST_DIR}/FindOpenJPEG.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindWebP.cmake"
               "${CMAKE_CURRENT_LIST_DIR}/FindAVIF.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindHEIF.cmake"
-              "${CMAKE_CURRENT_LIST_DIR}/FindLCMS2.cmake" "${CMAKE_CURRENT_LIST_DIR}/VitFindLibrary.cmake"
+              "${CMAKE_CURRENT_LIST_DIR}/FindLCMS2.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindOpenCV.cmake" "${CMAKE_CURRENT_LIST_DIR}/VitFindLibrary.cmake"
         DESTINATION "${VIT_CMAKE_DIR}" COMPONENT development)
 
 set(VIT_PC_REQUIRES "")

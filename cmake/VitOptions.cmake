@@ -3,7 +3,7 @@
 option(VIT_BUILD_APPS "Build the program vit, the examples and the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(VIT_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(VIT_BUILD_FUZZERS "Build the fuzz targets (libFuzzer with clang, otherwise plain replay programs)" OFF)
-option(VIT_OPENCV "Build the examples and tests that need OpenCV, and pictures of vit show" ON)
+option(VIT_OPENCV "Build what needs OpenCV: pictures of the program, some examples and tests, and videos if its videoio is installed" ON)
 option(VIT_SLIM "The library by itself and small: no codecs, no texts, no analysis, no rings, few kernels, optimized for size" OFF)
 # libheif brings x265, which is GPL: a library by itself leaves it out unless it is asked for.
 set(vit_codecs_on jpeg png tiff webp jpeg2000 gif avif)

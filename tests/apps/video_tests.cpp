@@ -113,6 +113,7 @@ TEST_CASE("apps: without its module the program reads no video and says which fi
   const RunResult missing = run_vit(embed(folder, "clip.avi", "x.npy"), copied);
   CHECK(missing.exit_code == 1);
   CHECK(missing.err.find("vit_video.so") != std::string::npos);
+  CHECK(missing.err.find("libopencv-videoio-dev") != std::string::npos);
   CHECK(missing.num_errors() == 1);
   CHECK(run_vit(embed(folder, "frames", "x.npy"), copied).exit_code == 0);
 }

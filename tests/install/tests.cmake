@@ -31,32 +31,41 @@ if(install_type STREQUAL "SHARED_LIBRARY")
                                         -P "${install_dir}/check_exports.cmake")
 endif()
 
-# install_consumer(<name> [<cache entry>...]): configures, builds and runs the project in the folder <name>.
-function(install_consumer name)
+# install_consumer(<name> <folder> [<cache entry>...]): configures, builds and runs the project in the folder.
+function(install_consumer name folder)
   add_test(NAME install.${name}
-           COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test "${install_dir}/${name}" "${install_build}/${name}"
+           COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test "${install_dir}/${folder}" "${install_build}/${name}"
                    --build-generator ${CMAKE_GENERATOR} --build-project images --build-noclean
                    --build-options "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" "-DCMAKE_CXX_FLAGS=${install_flags}" ${ARGN}
                    --test-command images "${install_model}")
   set_tests_properties(install.${name} PROPERTIES PASS_REGULAR_EXPRESSION "${patch_shape}" TIMEOUT 900 PROCESSORS 2)
 endfunction()
 
-install_consumer(find_package -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=${install_prefix}")
+install_consumer(find_package find_package -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=${install_prefix}")
 set_tests_properties(install.find_package PROPERTIES FIXTURES_REQUIRED installed)
+# As with OpenCV's single packages, which have no CMake files: those of this machine are not looked at, by either name of their
+# folder. -U: what CMake says of a package it says once.
+if(OpenCV_DIR)
+  string(REGEX REPLACE "^/usr/lib" "/lib" install_ignored "${OpenCV_DIR}")
+  install_consumer(opencv_modules find_package -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=${install_prefix}"
+                   "-DCMAKE_IGNORE_PATH=${OpenCV_DIR}\\;${install_ignored}" -UFIND_PACKAGE_MESSAGE_DETAILS_OpenCV -UOpenCV_DIR)
+  set_tests_properties(install.opencv_modules PROPERTIES FIXTURES_REQUIRED installed
+                       PASS_REGULAR_EXPRESSION "Found OpenCV: [^\n]*components: core.*${patch_shape}")
+endif()
 
 # Compiled together, neither optimized nor with symbols: this is about targets and headers, and should not take as long as the
 # build itself.
-install_consumer(fetch_content -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DVIT_UNITY=ON -DVIT_PRECOMPILED_HEADERS=ON
+install_consumer(fetch_content fetch_content -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DVIT_UNITY=ON -DVIT_PRECOMPILED_HEADERS=ON
                  "-DFETCHCONTENT_SOURCE_DIR_VIT=${PROJECT_SOURCE_DIR}"
                  "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")
 
 # The library without codecs, texts and rings: its size and what it loads.
-install_consumer(slim -DCMAKE_BUILD_TYPE=Release -DVIT_UNITY=ON -DVIT_PRECOMPILED_HEADERS=ON "-DFETCHCONTENT_SOURCE_DIR_VIT=${PROJECT_SOURCE_DIR}"
+install_consumer(slim slim -DCMAKE_BUILD_TYPE=Release -DVIT_UNITY=ON -DVIT_PRECOMPILED_HEADERS=ON "-DFETCHCONTENT_SOURCE_DIR_VIT=${PROJECT_SOURCE_DIR}"
                  "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")
 
 add_test(NAME install.pkg_config
          COMMAND ${CMAKE_COMMAND} "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DFLAGS=${install_flags}" "-DPREFIX=${install_prefix}"
-                 "-DSOURCE=${install_dir}/images.cpp" "-DOUTPUT=${install_build}/pkg_config/images"
+                 "-DINCLUDES=${install_includes}" "-DSOURCE=${install_dir}/images.cpp" "-DOUTPUT=${install_build}/pkg_config/images"
                  "-DMODEL=${install_model}" -P "${install_dir}/pkg_config/run.cmake")
 set_tests_properties(install.pkg_config PROPERTIES PASS_REGULAR_EXPRESSION "${patch_shape}" FIXTURES_REQUIRED installed
                                                    TIMEOUT 300)

@@ -43,7 +43,7 @@ const void* load_module(const ModuleFile& module) {
   const fs::path file = find(module);
   VIT_CHECK(!file.empty(), kWhere, "there is neither ", paths_of(module)[0].string(), " nor ",
             paths_of(module)[1].string(), ", with which the program ", module.purpose,
-            ": it was built without OpenCV (Debian: libopencv-dev), or copied without this file; ",
+            ": it was built without ", module.package, " of Debian, or copied without this file; ",
             module.without);
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   const void* const found =

@@ -12,10 +12,11 @@ struct ModuleFile {
   std::string_view name;
   std::string_view symbol;   // the one that it exports; its number changes with the structure
   std::string_view purpose;  // "reads videos"
+  std::string_view package;  // of Debian: what it is built with
   std::string_view without;  // what works if it is missing
 };
 
-/// Whether the file is there: a build without OpenCV has none.
+/// Whether the file is there: a build without its libraries has none.
 bool has_module(const ModuleFile& module);
 
 /// Loads the module and returns the address of its symbol. Throws Error of kind unsupported if it is missing

@@ -23,6 +23,7 @@ constexpr Where kWhere{"read video", ErrorKind::format};
 constexpr ModuleFile kVideo{.name = "vit_video",
                             .symbol = kVideoModuleSymbol,
                             .purpose = "reads videos",
+                            .package = "libopencv-videoio-dev",
                             .without = "a folder of frames is read without it"};
 
 /// Loads the module at the first call.

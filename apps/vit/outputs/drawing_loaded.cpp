@@ -11,6 +11,7 @@ namespace {
 constexpr ModuleFile kDrawing{.name = "vit_drawing",
                               .symbol = "vit_drawing_module_1",
                               .purpose = "draws",
+                              .package = "libopencv-imgproc-dev",
                               .without = "--data writes the numbers without it"};
 
 const DrawingModule& drawing_module() {
