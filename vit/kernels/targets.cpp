@@ -78,6 +78,13 @@ void add_avx512(std::vector<CompiledTarget>& found) {
   const bool runs = cpu_has_avx512();
   const bool has_vnni = runs && __builtin_cpu_supports("avx512vnni") != 0;
 #if VIT_ALL_KERNELS
+  const Arithmetic* const portable_int8 = &kInt8VnniPortable;
+#elif HWY_TARGETS & HWY_AVX2
+  const Arithmetic* const portable_int8 = &N_AVX2::kInt8Portable;
+#else
+  const Arithmetic* const portable_int8 = nullptr;
+#endif
+#if VIT_ALL_KERNELS
   const bool has_bf16 = has_vnni && __builtin_cpu_supports("avx512bf16") != 0;
   const bool has_tiles = has_bf16 && amx_support() == Amx::permitted;
   const bool tiles_are_right = has_tiles && products_are_right(*kBfloat16Amx.linear, *kInt8Amx.linear);
@@ -99,7 +106,7 @@ void add_avx512(std::vector<CompiledTarget>& found) {
 #endif
   found.push_back(target(has_vnni,
                          {"avx512_vnni", "AVX-512 with VNNI: the same, and its products of bytes for int8"},
-                         kTarget, kFloat32, kBfloat16, kInt8Vnni, &kBfloat16, &kInt8VnniPortable));
+                         kTarget, kFloat32, kBfloat16, kInt8Vnni, &kBfloat16, portable_int8));
 #if VIT_ALL_KERNELS
   found.push_back(target(runs, {"avx512", "AVX-512 (F, VL, DQ, BW): 16 lanes"}, kTarget, kFloat32, kBfloat16,
                          kInt8, &kBfloat16, &kInt8Portable));

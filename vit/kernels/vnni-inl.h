@@ -17,10 +17,12 @@ constexpr Arithmetic kInt8Vnni{
     .attention = kAttention<Operands<int8::Int16Keys<int8::VnniPairs>, int8::Int8Values>>,
     .fine = &kFloat32Linear};
 
+#if VIT_ALL_KERNELS  // a small library takes that of AVX2, which has the same bits
 extern const Arithmetic kInt8VnniPortable;
 constexpr Arithmetic kInt8VnniPortable{.linear = &int8::kLinear<int8::PortableVnniBytes>,
                                        .attention = kAttention<int8::PortableOperands<int8::VnniPairs>>,
                                        .fine = &kFloat32Linear};
+#endif
 
 }  // namespace vit::internal::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
