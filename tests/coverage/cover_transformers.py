@@ -36,12 +36,12 @@ LIMIT = 3e-6
 UNKNOWN = ("which no supported family", "is not implemented", "are not implemented")
 
 
-def vit_output(vit, folder, pixels, feature):
+def vit_output(vit, folder, pixels, feature, *arguments):
     """A feature as the program computes it, and the error that it prints instead."""
     np.save(folder / "pixels.npy", pixels)
     out = folder / "out.npy"
     out.unlink(missing_ok=True)
-    run = subprocess.run([vit, "embed", "--model", folder, folder / "pixels.npy", "--features", feature, "--output", out, "--progress", "never"],
+    run = subprocess.run([vit, "embed", "--model", folder, folder / "pixels.npy", "--features", feature, "--output", out, "--progress", "never", *arguments],
                          capture_output=True, text=True)
     return (np.load(out), "") if run.returncode == 0 else (None, run.stderr.strip())
 
