@@ -42,6 +42,9 @@ set(fences_vit
     "<opencv2/=>^opencv\\.h$"
     "<Eigen/=>^((analysis/)?eigen(_rows)?\\.h|(analysis|rings/anomaly|rings/fit)/[a-z_]+\\.cpp|kernels/portable\\.cpp|layers/[a-z_]+\\.cpp|position/[a-z_]+\\.cpp)$"
     "<omp.h>=>^base/parallel\\.cpp$"
+    # Another system needs another system_posix.cpp; threads and instruction sets have a part for each system in their own sources.
+    "<(dirent|dlfcn|fcntl|poll|signal|sys/[a-tv-z][a-z]*|unistd)[.]h>=>^(base/system_posix|kernels/amx|kernels/cpu_info)\\.cpp$"
+    "<(pthread|sched)[.]h>=>^base/(core_sharing\\.(h|cpp)|(parallel|worker_threads)\\.cpp)$"
     "[<\"]hwy/=>^kernels/"
     "<immintrin.h>=>^kernels/"
     "<(jpeglib|openjpeg|png|webp/[a-z]+)[.]h>=>^image/[a-z0-9_]+\\.cpp$"

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "tests/support/errors.h"
@@ -72,6 +73,23 @@ TEST_CASE("weights: malformed json is refused with its position") {
   CHECK_ERROR(ErrorKind::format, ("a.json", "\"a\""), parse(R"({"a": 1, "b": 2, "a": 3})"));
   CHECK_ERROR(ErrorKind::format, ("a.json", "\"a\""), parse(R"({"a": 1, "\u0061": 3})"));
   CHECK_NOTHROW(parse(R"({"a": {"k": 1}, "b": {"k": 1}})"));
+}
+
+TEST_CASE("weights: a number that is too small for a double is zero, one that is too large is refused") {
+  const std::string zeros(400, '0');
+  for (const std::string& small : {std::string("1e-400"), std::string("123.5E-9999"), "0." + zeros + "1e+5",
+                                   "0." + zeros + "1", std::string("9e-99999999999999999999")}) {
+    CAPTURE(small);
+    CHECK(parse(small).as_double() == 0.0);
+    CHECK(std::signbit(parse("-" + small).as_double()));
+  }
+  for (const std::string& large : {std::string("1e400"), "1" + zeros, "1" + zeros + ".5e-20",
+                                   "0." + zeros + "1e800", std::string("9e99999999999999999999")}) {
+    CAPTURE(large);
+    CHECK_ERROR(ErrorKind::format, ("a.json", "does not fit a double"), parse(large));
+  }
+  CHECK(parse("1" + zeros + "e-400").as_double() == 1.0);
+  CHECK(parse("5e-324").as_double() == std::numeric_limits<double>::denorm_min());
 }
 
 TEST_CASE("weights: numbers that only Python writes are null where a caller accepts them") {

@@ -9,8 +9,7 @@
 #include <string_view>
 
 #ifdef __linux__
-#include <fcntl.h>
-#include <unistd.h>
+#include "vit/base/system.h"
 #endif
 
 namespace vit::internal {
@@ -24,11 +23,11 @@ constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
 class SystemText {
  public:
   explicit SystemText(const char* path) noexcept {
-    const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+    const int file = system::open_file(path);
     if (file < 0) return;
-    const ssize_t got = ::read(file, bytes_.data(), bytes_.size());
+    const std::ptrdiff_t got = system::read_at(file, 0, std::as_writable_bytes(std::span(bytes_)));
     size_ = got < 0 ? 0 : static_cast<std::size_t>(got);
-    ::close(file);
+    system::close_file(file);
   }
 
   /// The number after `name` at the start of a line, or at the start of the text if `name` is empty.

@@ -1,16 +1,15 @@
 #include "vit/base/late_library.h"
 
-#include <dlfcn.h>
-
 #include "vit/base/check.h"
+#include "vit/base/system.h"
 
 namespace vit::internal {
 
 AnyFunction late_function(const char* library, const char* name) {
-  void* const opened = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  void* const found = opened == nullptr ? nullptr : ::dlsym(opened, name);
+  void* const opened = system::open_library(library);
+  void* const found = opened == nullptr ? nullptr : system::library_symbol(opened, name);
   if (found == nullptr) {
-    const char* const why = ::dlerror();
+    const char* const why = system::library_error();
     fail(Where{"open library", ErrorKind::unsupported}, library, " cannot be opened (",
          why == nullptr ? name : why, "); install it");
   }

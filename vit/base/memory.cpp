@@ -1,5 +1,4 @@
-// System-dependent part of zeroed memory. If nothing can be mapped, and under the address sanitizer, which
-// detects overruns only of operator new, every block comes from operator new.
+// Under the address sanitizer, which detects overruns only of operator new, every block comes from there.
 #include "vit/base/memory.h"
 
 #include <cstdint>
@@ -9,6 +8,7 @@
 
 #include "vit/base/available_memory.h"
 #include "vit/base/checked.h"
+#include "vit/base/system.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define VIT_CHECKS_OVERRUNS
@@ -17,19 +17,6 @@
 #define VIT_CHECKS_OVERRUNS
 #endif
 #endif
-#if defined(VIT_CHECKS_OVERRUNS)
-#define VIT_MAPS_MEMORY 0
-#endif
-#if !defined(VIT_MAPS_MEMORY) && defined(__unix__)
-#include <sys/mman.h>
-#include <unistd.h>
-#if defined(MAP_ANONYMOUS)
-#define VIT_MAPS_MEMORY 1
-#endif
-#endif
-#if !defined(VIT_MAPS_MEMORY)
-#define VIT_MAPS_MEMORY 0
-#endif
 
 namespace vit::internal {
 namespace {
@@ -37,26 +24,23 @@ namespace {
 constexpr std::size_t kAskedBytes = std::size_t{256} << 20;  // smaller blocks are not checked
 constexpr std::size_t kAlignment = 64;                       // one cache line, one AVX-512 register
 
-#if VIT_MAPS_MEMORY
+#if !defined(VIT_CHECKS_OVERRUNS)
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 /// Starts at a huge page and ends at a small one: a partial last huge page would waste memory.
 void* map_zeroed(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() - 2 * kHugePage) throw std::bad_alloc();
-  const std::size_t size = round_up(bytes, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+  const std::size_t size = round_up(bytes, system::page_bytes());
   const std::size_t slack = size < kHugePage ? 0 : kHugePage;
-  void* const mapped =
-      ::mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  void* const mapped = system::map_pages(size + slack);
+  if (mapped == nullptr) throw std::bad_alloc();
   if (slack == 0) return mapped;
   char* const begin = static_cast<char*>(mapped);
   const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
-  if (before != 0) ::munmap(begin, before);
-  if (before != slack) ::munmap(begin + before + size, slack - before);
-#if defined(MADV_HUGEPAGE)
-  ::madvise(begin + before, size, MADV_HUGEPAGE);  // only advice: small pages work as well
-#endif
+  if (before != 0) system::unmap_pages(begin, before);
+  if (before != slack) system::unmap_pages(begin + before + size, slack - before);
+  system::advise_huge_pages(begin + before, size);  // small pages work as well
   return begin + before;
 }
 
@@ -97,16 +81,16 @@ void release_aligned(void* memory) noexcept {
 void* allocate_zeroed(std::size_t bytes) {
   // The system overcommits memory, and kills the process when the block is touched.
   if (bytes >= kAskedBytes && bytes > internal::available_memory()) throw std::bad_alloc();
-#if VIT_MAPS_MEMORY
+#if !defined(VIT_CHECKS_OVERRUNS)
   if (bytes >= kMappedBytes) return map_zeroed(bytes);
 #endif
   return std::memset(allocate_aligned(bytes), 0, bytes);
 }
 
 void release_zeroed(void* memory, std::size_t bytes) noexcept {
-#if VIT_MAPS_MEMORY
+#if !defined(VIT_CHECKS_OVERRUNS)
   if (bytes >= kMappedBytes) {
-    ::munmap(memory, bytes);
+    system::unmap_pages(memory, bytes);
     return;
   }
 #endif

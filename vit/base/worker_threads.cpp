@@ -11,7 +11,7 @@
 
 #include "vit/base/check.h"
 
-#ifdef __unix__
+#if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #endif
 
@@ -117,7 +117,7 @@ class IdleWorkers {
 
 constinit IdleWorkers idle_workers;
 
-#ifdef __unix__
+#if defined(__unix__) || defined(__APPLE__)
 [[maybe_unused]] const int watches_forks = ::pthread_atfork(
     [] { idle_workers.lock(); }, [] { idle_workers.unlock(); }, [] { idle_workers.begin_generation(); });
 #endif

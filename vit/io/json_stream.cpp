@@ -1,12 +1,32 @@
 // The grammar of RFC 8259, one value at a time.
 #include "vit/io/json_stream.h"
 
+#include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <cstdint>
 
 #include "vit/base/utf8.h"
 
 namespace vit::internal {
+namespace {
+
+/// Of a number that a double cannot hold: whether it is too small, rather than too large.
+bool is_too_small(std::string_view number) {
+  const std::size_t length = std::min(number.find_first_of("eE"), number.size());
+  const std::string_view digits = number.substr(0, length);
+  std::string_view power = number.substr(std::min(length + 1, number.size()));
+  if (power.starts_with('+')) power.remove_prefix(1);
+  std::int64_t exponent = 0;
+  if (std::from_chars(power.data(), power.data() + power.size(), exponent).ec ==
+      std::errc::result_out_of_range)
+    return power.starts_with('-');
+  constexpr std::int64_t kLongest = std::int64_t{1} << 60;  // more than there can be digits
+  const auto point = static_cast<std::int64_t>(std::min(digits.find('.'), length));
+  const auto first = static_cast<std::int64_t>(std::min(digits.find_first_of("123456789"), length));
+  return std::clamp(exponent, -kLongest, kLongest) < first - point;
+}
+
+}  // namespace
 
 void JsonStream::fail_here(std::string_view what) const {
   fail(where_, name_, ": ", what, ", at byte ", at_);
@@ -186,14 +206,10 @@ std::string_view JsonStream::number_text() {
 }
 
 double JsonStream::to_double(std::string_view number) const {
-  const char* const end = number.data() + number.size();
   double value = 0.0;
-  if (std::from_chars(number.data(), end, value).ec == std::errc{}) return value;
-  // Out of range, above or below: what underflows is read with a wider exponent and rounds to zero.
-  long double wide = 0.0L;
-  if (std::from_chars(number.data(), end, wide).ec == std::errc{}) value = static_cast<double>(wide);
-  if (wide == 0.0L || !std::isfinite(value)) fail_here("a number does not fit a double");
-  return value;
+  if (std::from_chars(number.data(), number.data() + number.size(), value).ec == std::errc{}) return value;
+  if (!is_too_small(number)) fail_here("a number does not fit a double");
+  return number.starts_with('-') ? -0.0 : 0.0;
 }
 
 std::uint32_t JsonStream::index() {

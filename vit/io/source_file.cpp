@@ -1,16 +1,14 @@
-// The POSIX part of SourceFile: open, fstat, pread.
 #include "vit/io/source_file.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <utility>
+
+#include "vit/base/system.h"
 
 namespace vit::internal {
 namespace {
@@ -24,7 +22,7 @@ class Descriptor {
  public:
   explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
   ~Descriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
+    if (descriptor_ >= 0) system::close_file(descriptor_);
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -40,26 +38,27 @@ class Descriptor {
 SourceFile::SourceFile(std::filesystem::path path, const Where& where)
     : path_(std::move(path)), where_(where) {
   const Where io = where.with(ErrorKind::io);
-  // Without O_NONBLOCK, opening a pipe would wait for a writer.
-  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor file(system::open_file(path_.c_str()));
   if (file.value() < 0) {
     const int error_number = errno;
     VIT_CHECK(error_number != ENOENT, io, path_.string(), ": no such file");
     fail(io, path_.string(), ": cannot be opened: ", reason(error_number));
   }
-  struct stat status {};
-  VIT_CHECK(::fstat(file.value(), &status) == 0, io, path_.string(), ": cannot be examined: ", reason(errno));
-  VIT_CHECK(!S_ISDIR(status.st_mode), io, path_.string(), ": is a directory, expected a file");
-  VIT_CHECK(S_ISREG(status.st_mode), io, path_.string(), ": is a pipe or device, expected a regular file");
-  VIT_CHECK(status.st_size > 0, where, path_.string(), ": is empty (incomplete download?)");
-  size_ = static_cast<std::size_t>(status.st_size);
-  seconds_ = status.st_mtim.tv_sec;
-  nanoseconds_ = status.st_mtim.tv_nsec;
+  const std::optional<system::FileStatus> status = system::status_of(file.value());
+  VIT_CHECK(status.has_value(), io, path_.string(), ": cannot be examined: ", reason(errno));
+  VIT_CHECK(status->type != std::filesystem::file_type::directory, io, path_.string(),
+            ": is a directory, expected a file");
+  VIT_CHECK(status->type == std::filesystem::file_type::regular, io, path_.string(),
+            ": is a pipe or device, expected a regular file");
+  VIT_CHECK(status->bytes > 0, where, path_.string(), ": is empty (incomplete download?)");
+  size_ = status->bytes;
+  seconds_ = status->seconds;
+  nanoseconds_ = status->nanoseconds;
   descriptor_ = file.release();
 }
 
 SourceFile::~SourceFile() {
-  ::close(descriptor_);
+  system::close_file(descriptor_);
 }
 
 void SourceFile::read(std::size_t begin, std::span<std::byte> out) const {
@@ -67,9 +66,7 @@ void SourceFile::read(std::size_t begin, std::span<std::byte> out) const {
   VIT_CHECK(begin <= size_ && out.size() <= size_ - begin, where_, path_.string(), ": has no bytes from ",
             begin, " to ", begin + out.size());
   for (std::size_t done = 0; done < out.size();) {
-    const ssize_t got =
-        ::pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(begin + done));
-    if (got < 0 && errno == EINTR) continue;
+    const std::ptrdiff_t got = system::read_at(descriptor_, begin + done, out.subspan(done));
     VIT_CHECK(got >= 0, io, path_.string(), ": cannot be read: ", reason(errno));
     VIT_CHECK(got > 0, io, path_.string(), ": was truncated while it was read");
     done += static_cast<std::size_t>(got);
@@ -79,11 +76,10 @@ void SourceFile::read(std::size_t begin, std::span<std::byte> out) const {
 
 void SourceFile::check_unchanged() const {
   const Where io = where_.with(ErrorKind::io);
-  struct stat now {};
-  VIT_CHECK(::fstat(descriptor_, &now) == 0, io, path_.string(), ": cannot be examined: ", reason(errno));
-  VIT_CHECK(static_cast<std::size_t>(now.st_size) == size_ && now.st_mtim.tv_sec == seconds_ &&
-                now.st_mtim.tv_nsec == nanoseconds_,
-            io, path_.string(), ": was written while it was read; replace files by renaming");
+  const std::optional<system::FileStatus> now = system::status_of(descriptor_);
+  VIT_CHECK(now.has_value(), io, path_.string(), ": cannot be examined: ", reason(errno));
+  VIT_CHECK(now->bytes == size_ && now->seconds == seconds_ && now->nanoseconds == nanoseconds_, io,
+            path_.string(), ": was written while it was read; replace files by renaming");
 }
 
 std::string SourceFile::text(std::size_t begin, std::size_t count) const {
