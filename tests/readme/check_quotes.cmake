@@ -27,6 +27,8 @@ foreach(copy
     "cmake/packaging/README.md:`libvit${minor}`"
     "cmake/packaging/conda/recipe.yaml:version: \"${version}\""
     "cmake/packaging/vcpkg/ports/vit/vcpkg.json:\"version\": \"${version}\""
+    "apps/python/rope2d/rope2d/__init__.py:__version__ = \"${version}\""
+    "apps/rust/Cargo.toml:version = \"${version}\""
     "CHANGELOG.md:${minor}")
   string(REGEX MATCH "^([^:]*):(.*)$" unused "${copy}")
   set(words "${CMAKE_MATCH_2}")

@@ -259,7 +259,7 @@ void read_file(const std::filesystem::path& path, const DecodeOptions& options,
   // A pipe may never end and /dev/zero never does.
   VIT_CHECK(std::filesystem::is_regular_file(status), kReadFile, name,
             ": is a pipe or device, expected a regular file");
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name.c_str(), "rb"), std::fclose);
   VIT_CHECK(file != nullptr, kReadFile, name, ": cannot be opened: ", std::generic_category().message(errno));
   // A large file of another kind is recognized by its first bytes and not read.
   bytes.resize(kSignatureBytes);
