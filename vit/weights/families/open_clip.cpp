@@ -106,7 +106,8 @@ VisionCfg read_vision_cfg(const SourceFiles& files) {
       if (key == "timm_pool") cfg.timm_pool.reset();
       if (key == "timm_proj") cfg.timm_proj = TimmProj::classifier;
     } else if (is_open_clip_switch(key)) {
-      VIT_CHECK(value.is_bool() && !value.as_bool(), kWhere, value.where(), " is set, which is not implemented");
+      VIT_CHECK(value.is_bool() && !value.as_bool(), kWhere, value.where(),
+                " is set, which is not implemented");
     } else if (std::ranges::find(kInert, key) == std::end(kInert)) {
       const auto setter = setters().find(key);
       VIT_CHECK(setter != setters().end(), kWhere, value.where(), ": unknown field");

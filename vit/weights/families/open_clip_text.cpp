@@ -84,7 +84,8 @@ void read_text_cfg(const Json& json, TextConfig& c, Extras& extras) {
     if (key == "hf_model_name" || key == "ls_init_value" || (key == "embed_cls" && value.as_bool()))
       fail(kWhere, value.where(), " asks for a text tower that is not implemented");
     if (is_open_clip_switch(key) || key == "embed_cls") {
-      VIT_CHECK(value.is_bool() && !value.as_bool(), kWhere, value.where(), " is set, which is not implemented");
+      VIT_CHECK(value.is_bool() && !value.as_bool(), kWhere, value.where(),
+                " is set, which is not implemented");
       continue;
     }
     VIT_CHECK(set_field(value, c, extras), kWhere, value.where(), ": unknown field");
