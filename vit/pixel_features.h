@@ -11,12 +11,13 @@
 #include "vit/base/tensor.h"
 #include "vit/image/preprocess.h"
 #include "vit/model.h"
+#include "vit/pixel_upsampler.h"
 #include "vit/session.h"
 
 namespace vit {
 
-/// How the features of patches become those of pixels. All are means of the features of patches around the
-/// pixel, with weights of sum 1.
+/// How the features of patches become those of pixels. All are means of the features of patches, with
+/// weights of sum 1.
 enum class PixelUpsampling {
   bilinear,  // between the centers of patches
   /// Between the centers of patches of several passes, for which the image is moved by parts of a patch.
@@ -24,9 +25,10 @@ enum class PixelUpsampling {
   /// Joint bilateral upsampling (Kopf et al. 2007): weights fall with distance, and with the difference of
   /// the colors of pixel and patch, so that maps follow the edges of the image.
   guided,
+  learned,  // by the network of PixelOptions::upsampler
 };
 
-/// "bilinear", "shift" or "guided".
+/// "bilinear", "shift", "guided" or "learned".
 VIT_API const char* to_string(PixelUpsampling upsampling);
 
 /// What the features of a pixel are.
@@ -40,6 +42,8 @@ struct PixelOptions {
   /// The features of the image at these multiples of the size are joined.
   std::vector<double> scales{1.0};
   PixelUpsampling upsampling = PixelUpsampling::bilinear;  // from patches to pixels
+  /// Of PixelUpsampling::learned: looks at the image, and at features before they have unit_length.
+  std::shared_ptr<const PixelUpsampler> upsampler{};
   std::size_t shifts = 2;   // of PixelUpsampling::shift: passes along each axis
   bool color = false;       // red, green and blue of the pixel, 0 to 1, are features too
   bool unit_length = true;  // the vector of each patch, layer and scale is scaled to length 1

@@ -26,8 +26,9 @@ class VIT_API PixelUpsampler {
   explicit PixelUpsampler(std::unique_ptr<const Network> network);
   ~PixelUpsampler();
 
-  const std::string& name() const noexcept;         // "NAF", "AnyUp" or "JAFAR"
-  const std::string& fingerprint() const noexcept;  // of the weights: 16 hexadecimal digits
+  const std::string& name() const noexcept;            // "NAF", "AnyUp" or "JAFAR"
+  const std::string& fingerprint() const noexcept;     // of the weights: 16 hexadecimal digits
+  const std::filesystem::path& path() const noexcept;  // of the file, absolute
   /// For the library.
   const Network& network() const noexcept { return *network_; }
 

@@ -72,8 +72,11 @@ struct VIT_API PixelHead {
   void save(const std::filesystem::path& path) const;
   /// The same file in memory.
   std::string bytes() const;
-  /// Throws Error naming the file and its defect.
-  static PixelHead load(const std::filesystem::path& path);
+  /// Throws Error naming the file and its defect. Of PixelUpsampling::learned the network is loaded, too:
+  /// from where it was, or from `upsampler`; another one is an Error that names both.
+  static PixelHead load(const std::filesystem::path& path, const std::filesystem::path& upsampler = {});
+  /// Where that network was when the head was fitted; empty if it needs none. Throws Error as load() does.
+  static std::filesystem::path upsampler_file(const std::filesystem::path& path);
 };
 
 /// Collects the labeled pixels of images and fits a head. The labeled pixels of one class and stroke (pixels

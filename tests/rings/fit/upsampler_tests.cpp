@@ -7,11 +7,14 @@
 #include <cmath>
 #include <string>
 
+#include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "vit/io/json.h"
+#include "vit/io/json_writer.h"
 #include "vit/io/pickle.h"
 #include "vit/io/safetensors.h"
+#include "vit/pixels.h"
 
 TEST_SUITE_BEGIN("fit");
 
@@ -61,6 +64,83 @@ TEST_CASE("upsamplers: a file without one, and images that a network is not for,
   const auto jafar = PixelUpsampler::load(test::data_path("golden/upsamplers/jafar.pth"));
   CHECK_THROWS_WITH_AS((void)jafar->upsample(image, Tensor<float>(Shape{9, 9, 12})),
                        doctest::Contains("8 features"), Error);
+}
+
+TEST_CASE("upsamplers: damaged weights are errors that name the file and the tensor") {
+  const test::TemporaryFolder folder;
+  const TensorFile golden = open_pickle(test::data_path("golden/upsamplers/naf.pth"));
+  const std::string damaged = "image_encoder.encoder.1.conv1.weight";
+  const auto load = [&](bool is_narrow) {
+    std::string header, numbers;
+    for (const TensorEntry& entry : golden.entries()) {
+      Tensor<float> values = to_float(entry);
+      if (entry.name == damaged) values.data()[5] = std::nanf("");
+      std::vector<std::size_t> shape = entry.shape;
+      if (is_narrow && entry.name == damaged) {
+        shape[0] /= 2;
+        values = Tensor<float>(Shape(std::span<const std::size_t>(shape)));
+      }
+      const std::size_t begin = numbers.size();
+      numbers.append(reinterpret_cast<const char*>(values.data()), values.num_elements() * sizeof(float));
+      std::string sizes;
+      for (const std::size_t size : shape) sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
+      header += (header.empty() ? "{" : ",") + json_string(entry.name) + R"(:{"dtype":"F32","shape":[)" +
+                sizes + R"(],"data_offsets":[)" + std::to_string(begin) + "," +
+                std::to_string(numbers.size()) + "]}";
+    }
+    return PixelUpsampler::load(
+        folder.write("damaged.safetensors", test::safetensors(header + "}", numbers)));
+  };
+  CHECK_THROWS_WITH_AS((void)load(false), doctest::Contains("conv1.weight"), Error);
+  CHECK_THROWS_WITH_AS((void)load(false), doctest::Contains("not all numbers are finite"), Error);
+  CHECK_THROWS_WITH_AS((void)load(true), doctest::Contains("expected the shape"), Error);
+  CHECK_THROWS_WITH_AS((void)load(true), doctest::Contains("damaged.safetensors"), Error);
+}
+
+TEST_CASE("upsamplers: classes of pixels are those of the features that a network gives to pixels") {
+  constexpr std::size_t kHeight = 70, kWidth = 91, kRows = 9, kColumns = 11, kFeatures = 8;
+  Image image(kHeight, kWidth);
+  for (std::size_t i = 0; i < 3 * kHeight * kWidth; ++i)
+    image.data()[i] = static_cast<std::uint8_t>((i * 37 + i / 300 * 11) % 251);
+  Tensor<float> patches(Shape{kRows, kColumns, kFeatures});
+  for (std::size_t i = 0; i < patches.num_elements(); ++i)
+    patches.data()[i] = static_cast<float>((i * 7919) % 101) / 50.0f - 1.0f;
+  std::vector<double> ys, xs;
+  for (std::size_t r = 0; r < kRows; ++r)
+    ys.push_back((static_cast<double>(r) + 0.5) * static_cast<double>(kHeight) / kRows);
+  for (std::size_t c = 0; c < kColumns; ++c)
+    xs.push_back((static_cast<double>(c) + 0.5) * static_cast<double>(kWidth) / kColumns);
+  Tensor<std::int32_t> labels(Shape{kHeight, kWidth});
+  for (std::size_t i = 0; i < labels.num_elements(); ++i)
+    labels.data()[i] = i / kWidth < 8 ? 0 : i / kWidth > 60 ? 1 : -1;
+  for (const std::string name : {"naf", "anyup", "jafar"}) {
+    CAPTURE(name);
+    const auto upsampler = PixelUpsampler::load(test::data_path("golden/upsamplers/" + name + ".pth"));
+    const Tensor<float> expected = upsampler->upsample(image, patches);
+    const PixelFeatures features = PixelFeatures::of(
+        image, {.upsampling = PixelUpsampling::learned, .upsampler = upsampler, .unit_length = false},
+        {.ys = ys, .xs = xs, .features = {patches.data(), Shape{kRows * kColumns, kFeatures}}});
+    PixelTrainer trainer;
+    trainer.add(features, labels);
+    const PixelHead head = trainer.fit(FitMethod::logistic, {.strength = 1.0});
+    const Tensor<float> found = head.probabilities(features, 1);
+    CHECK(std::ranges::equal(found.flat(), head.probabilities(features, 2).flat()));
+    std::vector<float> of_pixel(kFeatures), logits(2);
+    float feature_error = 0, error = 0;
+    for (std::size_t y = 0; y < kHeight; y += 3) {
+      for (std::size_t x = 0; x < kWidth; x += 5) {
+        features.at(x, y, of_pixel);
+        const float* const exact = expected.view().row(y * kWidth + x);
+        for (std::size_t c = 0; c < kFeatures; ++c)
+          feature_error = std::max(feature_error, std::abs(of_pixel[c] - exact[c]));
+        head.classifier.apply(of_pixel, logits);
+        const float second = 1 / (1 + std::exp(logits[0] - logits[1]));
+        error = std::max(error, std::abs(second - found.view()[1].row(y)[x]));
+      }
+    }
+    CHECK(feature_error < 3e-6f);  // of values up to 1: the tiles, and the sums of tiles, are others
+    CHECK(error < 1e-5f);
+  }
 }
 
 }  // namespace vit

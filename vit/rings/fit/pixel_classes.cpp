@@ -5,11 +5,13 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "vit/api/head_file.h"
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/io/in_quotes.h"
 #include "vit/io/safetensors.h"
 #include "vit/rings/fit/pixel_grid.h"
 #include "vit/rings/fit/pixel_options.h"
@@ -29,6 +31,12 @@ struct PatchValues {
   Tensor<float> values;  // (h w, K)
 };
 
+/// Of one thread.
+struct TileValues {
+  AttentionMemory attention;
+  Tensor<float> of_pixels, of_classes;
+};
+
 /// Values of the classes for every pixel.
 class PixelValues {
  public:
@@ -39,18 +47,26 @@ class PixelValues {
                : add_votes(head, features, grids, threads);
   }
 
-  /// The values of pixels from (x, y) on to the right, to `out` (K, count): logits, or probabilities.
-  void row(std::size_t y, std::size_t x, TensorView<float> out) const {
+  /// The values of the pixels of a tile, row by row, to `out` (K, count): logits, or probabilities.
+  void tile(const MapTile& tile, TensorView<float> out, TileValues& memory) const {
     std::ranges::fill(out.flat(), 0.0f);
-    for (const PatchValues& of : patches_) of.grid->add_row(image_, y, x, of.values, out);
+    for (const PatchValues& of : patches_) {
+      if (of.grid->learned != nullptr) {
+        add_learned(of, tile, out, memory);
+        continue;
+      }
+      for (std::size_t r = 0; r < tile.height; ++r)
+        of.grid->add_row(image_, tile.y + r, tile.x, of.values,
+                         {out.data() + r * tile.width, Shape{num_classes_, tile.width}, out.row_stride()});
+    }
     for (std::size_t i = 0; !color_.empty() && i < out.dim(1); ++i) {
-      const Color3 color = color_at(image_, x + i, y);
+      const Color3 color = color_at(image_, tile.x + i % tile.width, tile.y + i / tile.width);
       for (std::size_t k = 0; k < num_classes_; ++k) {
         for (std::size_t c = 0; c < 3; ++c) out.row(k)[i] += color_[k][c] * color[c];
       }
     }
   }
-  /// Makes probabilities of what row() gives.
+  /// Makes probabilities of what tile() gives.
   void to_probabilities(TensorView<float> values) const {
     for (std::size_t i = 0; is_linear_ && i < values.dim(1); ++i) {
       float largest = values.row(0)[i], sum = 0;
@@ -63,10 +79,38 @@ class PixelValues {
   std::size_t num_classes() const noexcept { return num_classes_; }
 
  private:
+  /// Adds the values of patches, those of a group after those of another.
+  void add_learned(const PatchValues& of, const MapTile& tile, TensorView<float> out,
+                   TileValues& memory) const {
+    const std::size_t columns = of.values.dim(1);
+    const TensorView<float> rows(reserve(memory.of_pixels, tile.num_pixels() * columns),
+                                 Shape{tile.num_pixels(), columns});
+    of.grid->learned->values_of(tile, of.values, rows, memory.attention);
+    for (std::size_t i = 0; i < tile.num_pixels(); ++i) {
+      for (std::size_t c = 0; c < columns; ++c) out.row(c % num_classes_)[i] += rows.row(i)[c];
+    }
+  }
+  static std::size_t num_groups(const FeatureGrid& grid) {
+    return grid.learned == nullptr ? 1 : grid.learned->num_groups();
+  }
+
   /// Coefficient of feature c without standardization.
   static double factor(const ClassifierHead& head, std::size_t k, std::size_t c) {
     return static_cast<double>(head.coefficients.view().row(k)[c]) /
            static_cast<double>(head.scale.data()[c]);
+  }
+
+  /// A constant, and the products of factors and features.
+  static double function_of(std::span<const double> factors, const float* features, double constant) {
+    std::array<double, 8> sums{};  // independent sums, which become a vector
+    std::size_t c = 0;
+    for (; c + sums.size() <= factors.size(); c += sums.size()) {
+      for (std::size_t j = 0; j < sums.size(); ++j)
+        sums[j] += factors[c + j] * static_cast<double>(features[c + j]);
+    }
+    for (; c < factors.size(); ++c) sums[0] += factors[c] * static_cast<double>(features[c]);
+    for (const double sum : sums) constant += sum;
+    return constant;
   }
 
   void add_functions(const ClassifierHead& head, bool with_color, std::span<const FeatureGrid> grids,
@@ -84,23 +128,19 @@ class PixelValues {
       for (std::size_t k = 0; k < num_classes_; ++k) {
         for (std::size_t c = 0; c < columns; ++c) factors.view().row(k)[c] = factor(head, k, first + c);
       }
-      patches_.push_back({&grid, Tensor<float>(Shape{grid.num_patches(), num_classes_})});
+      const std::size_t groups = num_groups(grid), of_group = columns / groups;
+      patches_.push_back({&grid, Tensor<float>(Shape{grid.num_patches(), groups * num_classes_})});
       const TensorView<float> values = patches_.back().values;
       parallel_for_parts(grid.num_patches(), kPatches, threads, [&](std::size_t begin, std::size_t count) {
         for (std::size_t i = begin; i < begin + count; ++i) {
           const float* const row = grid.features.view().row(i);
-          for (std::size_t k = 0; k < num_classes_; ++k) {
-            const double* const of = factors.view().row(k);
-            std::array<double, 8> sums{};  // independent sums, which become a vector
-            std::size_t c = 0;
-            for (; c + sums.size() <= columns; c += sums.size()) {
-              for (std::size_t j = 0; j < sums.size(); ++j)
-                sums[j] += of[c + j] * static_cast<double>(row[c + j]);
+          for (std::size_t g = 0; g < groups; ++g) {
+            for (std::size_t k = 0; k < num_classes_; ++k) {
+              const double constant = first == 0 && g == 0 ? constants[k] : 0.0;
+              const double* const of = factors.view().row(k) + g * of_group;
+              values.row(i)[g * num_classes_ + k] =
+                  static_cast<float>(function_of({of, of_group}, row + g * of_group, constant));
             }
-            for (; c < columns; ++c) sums[0] += of[c] * static_cast<double>(row[c]);
-            double value = first == 0 ? constants[k] : 0.0;
-            for (const double sum : sums) value += sum;
-            values.row(i)[k] = static_cast<float>(value);
           }
         }
       });
@@ -116,7 +156,8 @@ class PixelValues {
   void add_votes(const ClassifierHead& head, const PixelFeatures& features,
                  std::span<const FeatureGrid> grids, int threads) {
     const FeatureGrid& grid = *std::ranges::max_element(grids, {}, &FeatureGrid::num_patches);
-    patches_.push_back({&grid, Tensor<float>(Shape{grid.num_patches(), num_classes_})});
+    const std::size_t groups = num_groups(grid);  // each of which has its part of all votes
+    patches_.push_back({&grid, Tensor<float>(Shape{grid.num_patches(), groups * num_classes_})});
     const TensorView<float> values = patches_.back().values;
     const ImageSize size = features.size();
     const auto pixel = [](double center, std::size_t count) {
@@ -131,7 +172,10 @@ class PixelValues {
         const float largest = *std::ranges::max_element(votes);
         float sum = 0;
         for (std::size_t k = 0; k < num_classes_; ++k) sum += values.row(i)[k] = std::exp(votes[k] - largest);
+        sum *= static_cast<float>(groups);
         for (std::size_t k = 0; k < num_classes_; ++k) values.row(i)[k] /= sum;
+        for (std::size_t g = 1; g < groups; ++g)
+          std::copy_n(values.row(i), num_classes_, values.row(i) + g * num_classes_);
       }
     });
   }
@@ -151,17 +195,30 @@ void check_features(const PixelHead& head, const PixelFeatures& features) {
       features.num_features(), ")");
 }
 
-/// Calls use(y, x, values) with the values (K, count) of all pixels, a part of a row at a time.
+/// The parts of an image that are computed at once: of a learned network its tiles, else parts of rows.
+std::vector<MapTile> parts_of(ImageSize size, const PixelOptions& options) {
+  if (options.upsampling == PixelUpsampling::learned) return tiles_of({size.height, size.width});
+  std::vector<MapTile> out;
+  for (std::size_t y = 0; y < size.height; ++y) {
+    for (std::size_t x = 0; x < size.width; x += kPixels)
+      out.push_back({.y = y, .x = x, .height = 1, .width = std::min(kPixels, size.width - x)});
+  }
+  return out;
+}
+
+/// Calls use(tile, values) with the values (K, count) of all pixels, a part of the image at a time.
 template <typename Use>
-void for_each_part(const PixelValues& of_pixels, ImageSize size, int threads, const Use& use) {
-  parallel_for(size.height, threads, [&](std::size_t y, int) {
-    Tensor<float> memory(Shape{of_pixels.num_classes(), std::min(kPixels, size.width)});
-    for (std::size_t x = 0; x < size.width; x += kPixels) {
-      const TensorView<float> values(memory.data(),
-                                     Shape{of_pixels.num_classes(), std::min(kPixels, size.width - x)});
-      of_pixels.row(y, x, values);
-      use(y, x, values);
-    }
+void for_each_part(const PixelValues& of_pixels, const PixelFeatures& features, int threads, const Use& use) {
+  const std::vector<MapTile> parts = parts_of(features.size(), features.options());
+  std::vector<TileValues> memories(static_cast<std::size_t>(resolve_threads(threads)));
+  parallel_for(parts.size(), threads, [&](std::size_t part, int thread) {
+    const MapTile& tile = parts[part];
+    TileValues& memory = memories[static_cast<std::size_t>(thread)];
+    const std::size_t num_classes = of_pixels.num_classes();
+    const TensorView<float> values(reserve(memory.of_classes, num_classes * tile.num_pixels()),
+                                   Shape{num_classes, tile.num_pixels()});
+    of_pixels.tile(tile, values, memory);
+    use(tile, values);
   });
 }
 
@@ -172,14 +229,16 @@ Tensor<std::int32_t> PixelHead::classes(const PixelFeatures& features, int threa
   const PixelValues of_pixels(classifier, features, features.state_->grids, features.state_->image, threads);
   const ImageSize size = features.size();
   Tensor<std::int32_t> out(Shape{size.height, size.width});
-  for_each_part(of_pixels, size, threads, [&](std::size_t y, std::size_t x, TensorView<float> values) {
-    std::int32_t* const best = out.view().row(y) + x;
+  for_each_part(of_pixels, features, threads, [&](const MapTile& tile, TensorView<float> values) {
+    const auto best = [&](std::size_t i) -> std::int32_t& {
+      return out.view().row(tile.y + i / tile.width)[tile.x + i % tile.width];
+    };
     for (std::size_t k = 1; k < values.dim(0); ++k) {  // row 0 becomes that of the largest values
       float *const largest = values.row(0), *const value = values.row(k);
       for (std::size_t i = 0; i < values.dim(1); ++i) {
         if (value[i] > largest[i]) {
           largest[i] = value[i];
-          best[i] = static_cast<std::int32_t>(k);
+          best(i) = static_cast<std::int32_t>(k);
         }
       }
     }
@@ -192,10 +251,12 @@ Tensor<float> PixelHead::probabilities(const PixelFeatures& features, int thread
   const PixelValues of_pixels(classifier, features, features.state_->grids, features.state_->image, threads);
   const ImageSize size = features.size();
   Tensor<float> out(Shape{of_pixels.num_classes(), size.height, size.width});
-  for_each_part(of_pixels, size, threads, [&](std::size_t y, std::size_t x, TensorView<float> values) {
+  for_each_part(of_pixels, features, threads, [&](const MapTile& tile, TensorView<float> values) {
     of_pixels.to_probabilities(values);
-    for (std::size_t k = 0; k < values.dim(0); ++k)
-      std::copy_n(values.row(k), values.dim(1), out.view()[k].row(y) + x);
+    for (std::size_t k = 0; k < values.dim(0); ++k) {
+      for (std::size_t r = 0; r < tile.height; ++r)
+        std::copy_n(values.row(k) + r * tile.width, tile.width, out.view()[k].row(tile.y + r) + tile.x);
+    }
   });
   return out;
 }
@@ -220,6 +281,10 @@ std::map<std::string, std::string> metadata_of(const PixelHead& head) {
   JsonWriter json(out, JsonLayout::spaced, JsonText::ascii);
   json.begin_object().member("format", kFormat);
   write_members(json, head.options);
+  if (const PixelUpsampler* const of = head.options.upsampler.get()) {
+    json.key("upsampler").begin_object().member("name", of->name()).member("fingerprint", of->fingerprint());
+    json.member("file", of->path().string()).end_object();
+  }
   json.array("sources", head.sources)
       .member("background", head.has_background)
       .member("images", head.num_images)
@@ -246,17 +311,55 @@ std::string PixelHead::bytes() const {
   return head_bytes(classifier, metadata_of(*this));
 }
 
-PixelHead PixelHead::load(const std::filesystem::path& path) {
-  const TensorFile file = open_safetensors(path);
+namespace {
+
+/// What a file says of the classes of pixels in it.
+Json facts_of(const TensorFile& file, const std::filesystem::path& path) {
   const auto found = file.metadata().find(kPixelsMember);
   VIT_CHECK(found != file.metadata().end(), kHead.with(ErrorKind::mismatch), path.string(),
             ": has no classes of pixels (no ", kPixelsMember,
             " in its metadata); vit fit --truth makes such a head, and one of images is for vit classify");
-  const Json json = parse_json(found->second, path.string());
+  Json json = parse_json(found->second, path.string());
   const std::size_t format = json.at("format").as_size();
   VIT_CHECK(format == kFormat, kHead.with(ErrorKind::unsupported), path.string(),
             ": classes of pixels of format ", format, "; this release reads ", kFormat);
+  return json;
+}
+
+/// The network that a head's features need: from where it was, or from `moved`, unless that is empty.
+std::shared_ptr<const PixelUpsampler> load_upsampler(const Json& made, const std::filesystem::path& path,
+                                                     const std::filesystem::path& moved) {
+  const std::string name(made.at("name").as_string()), fingerprint(made.at("fingerprint").as_string());
+  const std::filesystem::path file =
+      moved.empty() ? std::filesystem::path(made.at("file").as_string()) : moved;
+  std::error_code unknown;
+  VIT_CHECK(std::filesystem::exists(file, unknown), kHead.with(ErrorKind::io), path.string(),
+            ": its features are upsampled by ", in_quotes(name), " (", in_quotes(fingerprint), ") of ",
+            in_quotes(file.string()), ", which does not exist; --upsample FILE names its new place");
+  std::shared_ptr<const PixelUpsampler> out = PixelUpsampler::load(file);
+  VIT_CHECK(out->name() == name && out->fingerprint() == fingerprint, kHead.with(ErrorKind::mismatch),
+            path.string(), ": its features are upsampled by ", in_quotes(name), " (", in_quotes(fingerprint),
+            "), and ", in_quotes(file.string()), " is ", out->name(), " (", out->fingerprint(), ")");
+  return out;
+}
+
+}  // namespace
+
+std::filesystem::path PixelHead::upsampler_file(const std::filesystem::path& path) {
+  const TensorFile file = open_safetensors(path);
+  const auto upsampler = facts_of(file, path).find("upsampler");
+  return upsampler ? std::filesystem::path(upsampler->at("file").as_string()) : std::filesystem::path();
+}
+
+PixelHead PixelHead::load(const std::filesystem::path& path, const std::filesystem::path& upsampler) {
+  const TensorFile file = open_safetensors(path);
+  const Json json = facts_of(file, path);
   PixelHead head{.classifier = read_head(file), .options = parse_pixel_options(json)};
+  const bool is_learned = head.options.upsampling == PixelUpsampling::learned;
+  VIT_CHECK(is_learned || upsampler.empty(), kHead.with(ErrorKind::mismatch), path.string(),
+            ": was fitted on features with --upsample ", to_string(head.options.upsampling), ", not by ",
+            in_quotes(upsampler.string()));
+  if (is_learned) head.options.upsampler = load_upsampler(json.at("upsampler"), path, upsampler);
   const Json sources = json.at("sources");
   for (std::size_t k = 0; k < sources.size(); ++k) head.sources.emplace_back(sources[k].as_string());
   VIT_CHECK(head.sources.empty() || head.sources.size() == head.classifier.labels.size(),

@@ -16,6 +16,19 @@ namespace {
 constexpr Where kPixelFeatures{"pixel features", ErrorKind::argument};
 constexpr std::size_t kMostShifts = 16;
 
+void check_upsampler(const PixelOptions& options) {
+  const bool is_learned = options.upsampling == PixelUpsampling::learned;
+  VIT_CHECK(is_learned == (options.upsampler != nullptr), kPixelFeatures, "the upsampling is ",
+            to_string(options.upsampling),
+            is_learned ? ", but there is no upsampler" : ", not by the upsampler that is given");
+}
+
+/// Whether pixels are looked at for more than the forward pass.
+bool needs_image(const PixelOptions& options) {
+  return options.color || options.upsampling == PixelUpsampling::guided ||
+         options.upsampling == PixelUpsampling::learned;
+}
+
 void check_options(const PixelOptions& options, const Model& model) {
   const std::size_t depth = model.config().encoder.depth;
   for (const std::size_t layer : options.layers)
@@ -27,6 +40,7 @@ void check_options(const PixelOptions& options, const Model& model) {
   VIT_CHECK(options.upsampling != PixelUpsampling::shift ||
                 (options.shifts >= 1 && options.shifts <= std::min(kMostShifts, patch)),
             kPixelFeatures, "shifts must be 1 to ", std::min(kMostShifts, patch), ", got ", options.shifts);
+  check_upsampler(options);
   VIT_CHECK(model.steps_for(model.preprocess_config().num_channels()) == 1,
             kPixelFeatures.with(ErrorKind::unsupported), model.name(), " takes clips, not single images");
 }
@@ -63,9 +77,22 @@ const char* to_string(PixelUpsampling upsampling) {
     case PixelUpsampling::bilinear: return "bilinear";
     case PixelUpsampling::shift: return "shift";
     case PixelUpsampling::guided: return "guided";
+    case PixelUpsampling::learned: return "learned";
   }
   return "";
 }
+
+namespace {
+
+/// What follows once all patches of a grid are computed. `covered` is shared by the scales of an image.
+void complete(FeatureGrid& grid, const PixelOptions& options, const Image& image, std::size_t num_layers,
+              std::shared_ptr<const CoveredImage>& covered, int threads) {
+  if (options.upsampling == PixelUpsampling::guided) grid.guide(image);
+  if (options.upsampling == PixelUpsampling::learned) grid.learn(image, options.upsampler, covered, threads);
+  if (options.unit_length) grid.normalize(num_layers);
+}
+
+}  // namespace
 
 PixelFeatures::PixelFeatures(std::unique_ptr<State> state) : state_(std::move(state)) {}
 PixelFeatures::~PixelFeatures() = default;
@@ -76,6 +103,7 @@ PixelFeatures PixelFeatures::of(ImageView image, PixelOptions options, const Pix
   VIT_CHECK(!image.empty(), kPixelFeatures, "an image without pixels");
   VIT_CHECK(options.scales.size() == 1 && options.upsampling != PixelUpsampling::shift, kPixelFeatures,
             "patches of one pass have one scale and no shifts");
+  check_upsampler(options);
   VIT_CHECK(
       !patches.ys.empty() && !patches.xs.empty() && patches.features.rank() == 2 &&
           patches.features.dim(0) == patches.ys.size() * patches.xs.size() && patches.features.dim(1) > 0,
@@ -87,8 +115,7 @@ PixelFeatures PixelFeatures::of(ImageView image, PixelOptions options, const Pix
   auto state = std::make_unique<State>();
   state->size = image.size();
   state->num_features = patches.features.dim(1) + (options.color ? 3 : 0);
-  const bool is_guided = options.upsampling == PixelUpsampling::guided;
-  if (is_guided || options.color) state->image = to_rgb(image);
+  if (needs_image(options)) state->image = to_rgb(image);
   state->options = std::move(options);
   FeatureGrid& grid = state->grids.emplace_back();
   grid.ys.assign(patches.ys.begin(), patches.ys.end());
@@ -105,9 +132,9 @@ PixelFeatures PixelFeatures::of(ImageView image, PixelOptions options, const Pix
     std::copy_n(patches.features.row(i), patches.features.dim(1), to);
     VIT_CHECK(std::all_of(to, to + patches.features.dim(1), [](float x) { return std::isfinite(x); }),
               kPixelFeatures, "the features are not finite; damaged pixels or weights?");
-    if (state->options.unit_length) normalize_vector({to, patches.features.dim(1)});
   }
-  if (is_guided) grid.guide(state->image);
+  std::shared_ptr<const CoveredImage> covered;
+  complete(grid, state->options, state->image, /*num_layers=*/1, covered, /*threads=*/0);
   return PixelFeatures(std::move(state));
 }
 
@@ -144,6 +171,13 @@ void PixelFeatures::at(std::size_t x, std::size_t y, std::span<float> out) const
   for (const FeatureGrid& grid : s.grids) {
     const std::size_t columns = grid.features.dim(1);
     std::vector<double> sum(columns);
+    if (grid.learned != nullptr) {
+      AttentionMemory memory;
+      grid.learned->values_of({.y = y, .x = x, .height = 1, .width = 1}, grid.features,
+                              {out.data() + first, Shape{1, columns}}, memory);
+      first += columns;
+      continue;
+    }
     grid.weigh(s.image, x, y, weights);
     for (const WeightedPatch& of : weights.all()) {
       const float* const row = grid.features.view().row(of.patch);
@@ -192,7 +226,6 @@ void PixelExtractor::State::run(const Tensor<float>& pixels, FeatureGrid& grid, 
       std::copy_n(patches.row(i), width, to);
       VIT_CHECK(std::all_of(to, to + width, [](float x) { return std::isfinite(x); }), kPixelFeatures,
                 "the features are not finite; damaged pixels or weights?");
-      if (options.unit_length) normalize_vector({to, width});
     }
   }
 }
@@ -256,11 +289,12 @@ PixelFeatures PixelExtractor::extract(ImageView image) {
   auto out = std::make_unique<PixelFeatures::State>();
   out->options = s.options;
   out->size = image.size();
-  const bool is_guided = s.options.upsampling == PixelUpsampling::guided;
-  if (is_guided || s.options.color) out->image = to_rgb(image);
+  if (needs_image(s.options)) out->image = to_rgb(image);
+  std::shared_ptr<const CoveredImage> covered;
+  const std::size_t num_layers = std::max<std::size_t>(s.options.layers.size(), 1);
   for (const double scale : s.options.scales) {
     out->grids.push_back(s.grid_of(image, scale));
-    if (is_guided) out->grids.back().guide(out->image);
+    complete(out->grids.back(), s.options, out->image, num_layers, covered, s.threads);
     out->num_features += out->grids.back().features.dim(1);
   }
   if (s.options.color) out->num_features += 3;

@@ -63,6 +63,24 @@ void FeatureGrid::guide(const Image& image) {
   }
 }
 
+void FeatureGrid::learn(const Image& image, const std::shared_ptr<const PixelUpsampler>& upsampler,
+                        std::shared_ptr<const CoveredImage>& covered, int threads) {
+  const CoveredPixels place = covered_pixels(ys, xs, step);
+  const PatchMap patches{.grid = {ys.size(), xs.size()}, .features = features};
+  upsampler->network().check({place.height, place.width}, patches);  // before all pixels are looked at
+  if (covered == nullptr || covered->place() != place)
+    covered = std::make_shared<const CoveredImage>(upsampler, image, place, threads);
+  learned = std::make_shared<const LearnedPatches>(covered, patches, threads);
+}
+
+void FeatureGrid::normalize(std::size_t num_layers) {
+  const std::size_t width = features.dim(1) / num_layers;
+  for (std::size_t i = 0; i < features.dim(0); ++i) {
+    for (std::size_t layer = 0; layer < num_layers; ++layer)
+      normalize_vector({features.view().row(i) + layer * width, width});
+  }
+}
+
 void FeatureGrid::weigh(const Image& image, std::size_t x, std::size_t y, PatchWeights& out) const {
   out.clear();
   const Between &row = rows[y], &column = columns[x];

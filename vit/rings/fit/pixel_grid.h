@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "vit/base/tensor.h"
 #include "vit/image/image.h"
 #include "vit/pixels.h"
+#include "vit/rings/fit/learned/learned_patches.h"
 
 namespace vit::internal {
 
@@ -77,20 +79,28 @@ struct FeatureGrid {
   std::vector<Between> rows, columns;  // (H), (W)
   std::vector<Color3> colors;          // (h w) of guided: mean colors of the patches; else empty
   std::array<double, 2> step{1, 1};    // pixels from a patch to the next, y and x
+  std::shared_ptr<const LearnedPatches> learned{};  // makes pixels of patches; else null
 
   std::size_t num_patches() const { return ys.size() * xs.size(); }
   /// The patch whose center is nearest to a pixel.
   std::size_t nearest(std::size_t x, std::size_t y) const {
     return rows[y].nearest() * xs.size() + columns[x].nearest();
   }
-  /// The patches that make the features of a pixel of `image`, which only guided weights look at.
+  /// The patches that make the features of a pixel of `image`, which only guided weights look at. Not of
+  /// learned.
   void weigh(const Image& image, std::size_t x, std::size_t y, PatchWeights& out) const;
   /// Adds to `out` (K, count) what weigh() makes of values of patches (h w, K) for the pixels from (x, y) on
-  /// to the right; in float, all pixels near a patch together.
+  /// to the right; in float, all pixels near a patch together. Not of learned.
   void add_row(const Image& image, std::size_t y, std::size_t x, TensorView<const float> values,
                TensorView<float> out) const;
   /// Takes the mean colors of the patches: from now on weights are guided.
   void guide(const Image& image);
+  /// From now on a learned network makes pixels of patches, which looks at the features as they are now.
+  /// `covered`: the image of another scale of the same one, or null; becomes this one's.
+  void learn(const Image& image, const std::shared_ptr<const PixelUpsampler>& upsampler,
+             std::shared_ptr<const CoveredImage>& covered, int threads);
+  /// Scales the features of each patch, those of each of `num_layers`, to length one.
+  void normalize(std::size_t num_layers);
 
  private:
   void add_guided(const Image& image, std::size_t y, std::size_t x, TensorView<const float> values,
@@ -104,7 +114,7 @@ namespace vit {
 struct PixelFeatures::State {
   PixelOptions options;
   ImageSize size;
-  Image image;                               // of guided and color; else empty
+  Image image;                               // of guided, learned and color; else empty
   std::vector<internal::FeatureGrid> grids;  // of each scale
   std::size_t num_features = 0;
 };

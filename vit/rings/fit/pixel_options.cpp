@@ -16,8 +16,8 @@ std::string size_name(const InputSize& size) {
 }
 
 PixelUpsampling parse_upsampling(const Json& json) {
-  for (const PixelUpsampling known :
-       {PixelUpsampling::bilinear, PixelUpsampling::shift, PixelUpsampling::guided}) {
+  for (const PixelUpsampling known : {PixelUpsampling::bilinear, PixelUpsampling::shift,
+                                      PixelUpsampling::guided, PixelUpsampling::learned}) {
     if (json.as_string() == to_string(known)) return known;
   }
   fail(Where("pixel head", ErrorKind::unsupported), json.where(),
@@ -41,6 +41,8 @@ std::string described(const PixelOptions& options) {
   std::string out =
       text(features_name(options), ", size ", size_name(options.size), ", ", to_string(options.upsampling));
   if (options.upsampling == PixelUpsampling::shift) out += text(" ", options.shifts);
+  if (options.upsampler != nullptr)
+    out += text(" by ", options.upsampler->name(), " (", options.upsampler->fingerprint(), ")");
   if (options.scales != std::vector<double>{1.0}) {
     out += ", scales";
     for (const double scale : options.scales) out += text(" ", scale);

@@ -71,6 +71,37 @@ class MeanWeights {
   std::vector<std::size_t> used_;
 };
 
+/// The mean of the features that a learned network gives to some pixels near each other, to `out` (C).
+void take_learned_mean(const FeatureGrid& grid, std::span<const std::size_t> pixels, std::size_t width,
+                       float* out, AttentionMemory& memory) {
+  std::size_t top = ~std::size_t{0}, left = top, bottom = 0, right = 0;
+  for (const std::size_t pixel : pixels) {
+    top = std::min(top, pixel / width);
+    left = std::min(left, pixel % width);
+    bottom = std::max(bottom, pixel / width + 1);
+    right = std::max(right, pixel % width + 1);
+  }
+  const std::size_t columns = grid.features.dim(1);
+  std::vector<double> sum(columns);
+  for (const MapTile& part : tiles_of({bottom - top, right - left})) {
+    const MapTile tile{top + part.y, left + part.x, part.height, part.width};
+    const auto is_inside = [&](std::size_t pixel) {  // differences below 0 are large
+      return pixel / width - tile.y < tile.height && pixel % width - tile.x < tile.width;
+    };
+    if (std::ranges::none_of(pixels, is_inside)) continue;
+    Tensor<float> values(Shape{tile.num_pixels(), columns});
+    grid.learned->values_of(tile, grid.features, values, memory);
+    for (const std::size_t pixel : pixels) {
+      if (!is_inside(pixel)) continue;
+      const float* const row =
+          values.view().row((pixel / width - tile.y) * tile.width + pixel % width - tile.x);
+      for (std::size_t c = 0; c < columns; ++c) sum[c] += static_cast<double>(row[c]);
+    }
+  }
+  for (std::size_t c = 0; c < columns; ++c)
+    out[c] = static_cast<float>(sum[c] / static_cast<double>(pixels.size()));
+}
+
 void add_mean_color(const Image& image, std::span<const std::size_t> pixels, float* out) {
   std::array<double, 3> sum{};
   for (const std::size_t pixel : pixels) {
@@ -132,6 +163,15 @@ PixelRows rows_of_labels(std::span<const FeatureGrid> grids, const Image& image,
   parallel_for_parts(count, kPart, threads, [&](std::size_t begin, std::size_t size) {
     PatchWeights weights;
     for (std::size_t g = 0; g < grids.size(); ++g) {
+      if (grids[g].learned != nullptr) {
+        AttentionMemory memory;
+        for (std::size_t r = begin; r < begin + size; ++r) {
+          const std::span pixels(&groups.pixels[groups.begins[r]], rows.num_pixels[r]);
+          take_learned_mean(grids[g], pixels, width, &rows.numbers[r * rows.num_features + firsts[g]],
+                            memory);
+        }
+        continue;
+      }
       MeanWeights mean(grids[g].num_patches());
       for (std::size_t r = begin; r < begin + size; ++r) {
         for (std::size_t i = groups.begins[r]; i < groups.begins[r + 1]; ++i) {

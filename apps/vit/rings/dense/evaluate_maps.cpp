@@ -122,6 +122,11 @@ void add_map_options(std::vector<Option>& list, MapEvaluation& evaluation) {
            evaluation.ignored,
            [](const std::string& value) { return parse_integer(value, 0, (1u << 24) - 1); }, "255"),
        .group = kMapGroup});
+  list.push_back({.name = "--upsample",
+                  .type_name = "FILE",
+                  .help = "The learned upsampler of --classifier, if it is no longer where it was",
+                  .target = text_target(evaluation.upsampler),
+                  .group = kMapGroup});
   list.push_back({.name = "--reduce-labels",
                   .type_name = "",
                   .help = "Numbers of classes count from 1, and 0 is none, as ADE20K has them",
@@ -150,6 +155,8 @@ class MapMeasure : public Measure {
 
   int run(const EvaluateRun& evaluation) override {
     check_options();
+    if (evaluation.classifier.empty() && !options_.upsampler.empty())
+      fail_usage("--upsample is for the learned upsampler of --classifier HEAD");
     if (!evaluation.classifier.empty()) return evaluate_pixels(options_, evaluation);
     MapRun work(options_, evaluation);
     const std::vector<std::string> folder{evaluation.folder.string()};

@@ -34,7 +34,7 @@ class PixelEvaluation : public ImageWork {
 
   std::optional<Request> load(ImageRun& run) override {
     const std::shared_ptr<const Model>& model = run.load();
-    head_ = PixelHead::load(run_.classifier);
+    head_ = PixelHead::load(run_.classifier, evaluation_.upsampler);
     head_->check(*model);
     extractor_.emplace(model, head_->options, run_.common.session.threads);
     scores_.emplace(head_->classifier.labels.size());
@@ -140,7 +140,8 @@ int evaluate_pixels(const MapEvaluation& evaluation, const EvaluateRun& run) {
   return run_images({.name = "evaluate",
                      .common = run.common,
                      .list = [&] { return list_inputs(folder, none); },
-                     .reads = {evaluation.truth, run.classifier}},
+                     .reads = {evaluation.truth, run.classifier, evaluation.upsampler,
+                               PixelHead::upsampler_file(run.classifier)}},
                     work);
 }
 

@@ -22,7 +22,8 @@ enum class AlignChoice { automatic, none, median, affine };
 /// --task depth|segment: maps compared with those of a data set.
 struct MapEvaluation {
   MapTask task = MapTask::none;
-  std::filesystem::path truth;  // a folder of maps named as the images, or panoptic annotations of COCO
+  std::filesystem::path truth;      // a folder of maps named as the images, or panoptic annotations of COCO
+  std::filesystem::path upsampler;  // of the head of --classifier, if it was moved
   std::optional<double> truth_scale;
   std::optional<std::array<float, 2>> limits;  // of depths that count, metres
   AlignChoice align = AlignChoice::automatic;
@@ -30,7 +31,8 @@ struct MapEvaluation {
   bool reduce = false;                 // 0 is no class, and 1 the first
 
   bool has_options() const {
-    return !truth.empty() || truth_scale || limits || align != AlignChoice::automatic || ignored || reduce;
+    return !truth.empty() || truth_scale || limits || align != AlignChoice::automatic || ignored || reduce ||
+           !upsampler.empty();
   }
 };
 

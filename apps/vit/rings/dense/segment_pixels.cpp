@@ -92,6 +92,17 @@ std::string regions_as_csv(const std::string& file, std::span<const Region> regi
   return out;
 }
 
+/// The file of --upsample.
+Target moved_upsampler_target(std::filesystem::path& upsampler) {
+  return {[&upsampler](const std::vector<std::string>& values) {
+    const std::string& value = not_empty(values.front());
+    if (value == "bilinear" || value == "shift" || value == "guided")
+      fail_value("the file of the head's learned upsampler; a head knows its way from patches to pixels",
+                 value);
+    upsampler = value;
+  }};
+}
+
 /// Loads the head and runs each image for the features that it needs.
 class PixelWork : public ImageWork {
  public:
@@ -109,7 +120,10 @@ class PixelWork : public ImageWork {
     if (is_prompt_model(run_.common))
       fail_usage("--classifier and --like: ", model_path(run_.common).string(),
                  " is a model of prompts; --classes, --boxes or --points ask it");
-    return outputs_.run(*this, {options_.classifier, example_file(options_.like)});
+    std::vector<std::filesystem::path> reads{options_.classifier, example_file(options_.like),
+                                             options_.upsampler};
+    if (!options_.classifier.empty()) reads.push_back(PixelHead::upsampler_file(options_.classifier));
+    return outputs_.run(*this, std::move(reads));
   }
 
  private:
@@ -119,7 +133,7 @@ class PixelWork : public ImageWork {
     if (options_.classifier.empty()) {
       head_ = learn_example(options_.like, model, run_.common);
     } else {
-      head_ = PixelHead::load(options_.classifier);
+      head_ = PixelHead::load(options_.classifier, options_.upsampler);
       head_->check(*model);
     }
     extractor_.emplace(model, head_->options, threads);
@@ -295,6 +309,11 @@ void add_pixel_class_options(std::vector<Option>& list, PixelClassOptions& optio
                       "unlike its others",
                   .target = text_target(options.like),
                   .group = kGroup});
+  list.push_back({.name = "--upsample",
+                  .type_name = "FILE",
+                  .help = "The learned upsampler of HEAD, if it is no longer where it was",
+                  .target = moved_upsampler_target(options.upsampler),
+                  .group = kGroup});
   list.push_back({.name = "--probabilities",
                   .type_name = "",
                   .help = "Write probabilities.I (K, H, W), too, to arrays",
@@ -312,6 +331,8 @@ void add_pixel_class_options(std::vector<Option>& list, PixelClassOptions& optio
 void check_pixel_class_options(const PixelClassOptions& options) {
   if (!options.classifier.empty() && !options.like.empty())
     fail_usage("--classifier and --like: give only one of them");
+  if (options.classifier.empty() && !options.upsampler.empty())
+    fail_usage("--upsample is for the learned upsampler of --classifier HEAD");
   if (!options.are_given() && (options.probabilities || options.regions))
     fail_usage(options.regions ? "--regions" : "--probabilities",
                " is for classes of pixels: --classifier HEAD, or --like IMAGE:X,Y");

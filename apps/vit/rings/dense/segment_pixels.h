@@ -19,6 +19,7 @@ namespace vit::app {
 struct PixelClassOptions {
   std::filesystem::path classifier;  // a head of vit fit --truth
   std::string like;                  // IMAGE:X,Y,... or IMAGE:MASK.png
+  std::filesystem::path upsampler;   // the network of the head, if it was moved
   bool probabilities = false;
   bool regions = false;
 

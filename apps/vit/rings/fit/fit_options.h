@@ -26,6 +26,7 @@ struct PixelFitOptions {
   std::vector<int> layers;
   std::vector<double> scales;
   PixelUpsampling upsampling = PixelUpsampling::bilinear;
+  std::filesystem::path upsampler;  // the network of PixelUpsampling::learned
   std::optional<std::size_t> shifts;
   bool color = false;
   std::vector<std::string> said;  // names of those that are given

@@ -1,6 +1,7 @@
 // vit fit --truth: learns classes of pixels from labels of some of them.
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -28,6 +29,21 @@ constexpr const char* kPixelGroup = "Classes of pixels";
 constexpr Named<PixelUpsampling> kUpsamplings[]{{"bilinear", PixelUpsampling::bilinear},
                                                 {"shift", PixelUpsampling::shift},
                                                 {"guided", PixelUpsampling::guided}};
+
+/// --upsample WAY|FILE.
+Target upsample_target(PixelFitOptions& options) {
+  Target target = choice_target(options.upsampling, kUpsamplings);
+  target.store = [&options](const std::vector<std::string>& values) {
+    const std::string& value = not_empty(values.front());
+    const auto way = std::ranges::find(kUpsamplings, value, &Named<PixelUpsampling>::first);
+    std::error_code error;
+    if (way == std::end(kUpsamplings) && !fs::is_regular_file(value, error))
+      fail_value("bilinear, shift, guided, or the file of a learned upsampler (NAF, AnyUp, JAFAR)", value);
+    options.upsampling = way == std::end(kUpsamplings) ? PixelUpsampling::learned : way->second;
+    options.upsampler = way == std::end(kUpsamplings) ? fs::path(value) : fs::path();
+  };
+  return target;
+}
 
 /// The target, which also notes that the option is given.
 Target noting(PixelFitOptions& options, const char* name, Target target) {
@@ -78,6 +94,8 @@ PixelOptions pixel_options(const FitCommandOptions& options, const Model& model)
                    .size = options.common.session.input_size,
                    .upsampling = options.pixels.upsampling,
                    .color = options.pixels.color};
+  if (out.upsampling == PixelUpsampling::learned)
+    out.upsampler = PixelUpsampler::load(options.pixels.upsampler);
   if (!options.pixels.scales.empty()) out.scales = options.pixels.scales;
   if (options.pixels.shifts) {
     if (out.upsampling != PixelUpsampling::shift) fail_usage("--shifts is for --upsample shift");
@@ -247,6 +265,7 @@ class PixelFitting : public ImageWork {
                   {"cross_validated_iou", nullptr},
                   {"strength", nullptr},
                   {"failed", num_failed}};
+    if (head.options.upsampler != nullptr) out["upsampler"] = head.options.upsampler->name();
     for (const std::size_t layer : head.options.layers) out["layers"].push_back(layer);
     for (const std::string& label : head.classifier.labels) out["labels"].push_back(label);
     if (head.cross_validated_iou) out["cross_validated_iou"] = *head.cross_validated_iou;
@@ -330,12 +349,13 @@ void add_pixel_fit_options(std::vector<Option>& list, PixelFitOptions& options) 
                   .target = list_target(options.scales,
                                         [](const std::string& value) { return parse_real(value, 0.01, 16); }),
                   .occurs = Occurs::list});
-  list.push_back({.name = "--upsample",
-                  .type_name = "WAY",
-                  .help =
-                      "From patches to pixels: bilinear; shift, the image is moved by parts of a patch in "
-                      "several passes; guided, along the edges of the image",
-                  .target = choice_target(options.upsampling, kUpsamplings)});
+  list.push_back(
+      {.name = "--upsample",
+       .type_name = "WAY|FILE",
+       .help = "From patches to pixels: bilinear; shift, the image is moved by parts of a patch in "
+               "several passes; guided, along the edges of the image; or the published file of a network "
+               "(NAF, AnyUp, JAFAR)",
+       .target = upsample_target(options)});
   list.push_back(
       {.name = "--shifts",
        .type_name = "N",
@@ -368,7 +388,7 @@ int fit_pixels(const FitCommandOptions& options) {
   return run_images({.name = "fit",
                      .common = options.common,
                      .inputs = options.inputs,
-                     .reads = {options.pixels.truth},
+                     .reads = {options.pixels.truth, options.pixels.upsampler},
                      .files = {options.output}},
                     work);
 }

@@ -37,11 +37,13 @@ class Painting : public ImageWork {
   std::optional<Request> load(ImageRun& run) override {
     const std::shared_ptr<const Model>& model = run.load();
     PixelOptions of_pixels = pixel_options(options_, *model);
-    if (of_pixels.upsampling == PixelUpsampling::shift || of_pixels.scales.size() != 1 || of_pixels.color ||
-        of_pixels.scales.front() != 1.0 || options_.method != FitMethod::logistic)
+    if (of_pixels.upsampling == PixelUpsampling::shift || of_pixels.upsampling == PixelUpsampling::learned ||
+        of_pixels.scales.size() != 1 || of_pixels.color || of_pixels.scales.front() != 1.0 ||
+        options_.method != FitMethod::logistic)
       fail_usage(
           "--paint learns by logistic regression on patches of one pass: without --method, --scales, "
-          "--channels-of-color and --upsample shift; the strokes of the page can be learned with them");
+          "--channels-of-color and --upsample shift or FILE; the strokes of the page can be learned with "
+          "them");
     extractor_.emplace(model, std::move(of_pixels), options_.common.session.threads);
     names_ = result_names(run.inputs());
     return Request(Output::patches);  // each image is run by the extractor
@@ -119,9 +121,12 @@ int paint_pixels(const FitCommandOptions& options) {
   if (!options.pixels.truth.empty() || !options.output.empty())
     fail_usage("--paint writes a page; --truth and --output learn from what was painted on it");
   Painting work(options);
-  return run_images(
-      {.name = "fit", .common = options.common, .inputs = options.inputs, .files = {options.pixels.paint}},
-      work);
+  return run_images({.name = "fit",
+                     .common = options.common,
+                     .inputs = options.inputs,
+                     .reads = {options.pixels.upsampler},
+                     .files = {options.pixels.paint}},
+                    work);
 }
 
 }  // namespace vit::app

@@ -99,6 +99,67 @@ TEST_CASE("apps: fit --truth learns classes of pixels from strokes") {
   CHECK(json.at("strength").as_double() > 0);
 }
 
+TEST_CASE("apps: a learned upsampler is remembered by the head, and another one is refused") {
+  const TestFolder folder;
+  write_sample(folder);
+  const auto golden = [](const std::string& name) {
+    return data_path("golden/upsamplers/" + name + ".pth").string();
+  };
+  const std::string network = folder / "naf.pth", head = folder / "head.safetensors";
+  write_text(network, read_text(golden("naf")));
+  const RunResult made = fit(folder, {folder / "photos", "--truth", folder / "strokes", "--size", "native",
+                                      "--upsample", network, "--format", "json"});
+  CAPTURE(made.err);
+  REQUIRE(made.exit_code == 0);
+  CHECK(parse_json(made.out, "fit").at("upsample").as_string() == "learned");
+  CHECK(parse_json(made.out, "fit").at("upsampler").as_string() == "NAF");
+
+  const auto fails = [](const RunResult& result, int code, const std::string& why) {
+    CAPTURE(result.err);
+    CHECK(result.exit_code == code);
+    CHECK(contains(result.err, why));
+    CHECK(lines_of(result.err).size() == 1);
+  };
+  const std::string truncated = read_text(network).substr(0, 20'000);
+  write_text(folder / "truncated.pth", truncated);
+  fails(fit(folder, {folder / "photos", "--truth", folder / "strokes", "--upsample", "sharp"}), 2,
+        "bilinear, shift, guided, or the file");
+  fails(
+      fit(folder, {folder / "photos", "--truth", folder / "strokes", "--upsample", folder / "truncated.pth"}),
+      1, "truncated.pth");
+  fails(fit(folder, {folder / "photos", "--truth", folder / "strokes", "--upsample",
+                     data_path("golden/fit/fit.safetensors").string()}),
+        1, "no upsampler that is known");
+  fails(fit(folder, {"--paint", folder / "page.html", folder / "photos", "--upsample", network}), 2,
+        "--paint");
+  if (!is_built("dense")) return;
+
+  const auto segment = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"segment",         "--classifier", head,
+                                       folder / "photos", "--output",     folder / "out.npz"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_vit(arguments);
+  };
+  REQUIRE(segment({}).exit_code == 0);
+  const auto arrays = read_npz(folder / "out.npz");
+  CHECK(arrays.at("segmentation.1").shape == std::vector<std::size_t>{kRows, kColumns});
+  fails(segment({"--upsample", "guided"}), 2, "a head knows its way");
+  fails(segment({"--upsample", golden("anyup")}), 1, "is AnyUp");
+  std::filesystem::rename(network, folder / "moved.pth");
+  fails(segment({}), 1, "naf.pth\", which does not exist; --upsample FILE names its new place");
+  const RunResult moved = segment({"--upsample", folder / "moved.pth"});
+  CAPTURE(moved.err);
+  CHECK(moved.exit_code == 0);
+  CHECK(read_npz(folder / "out.npz").at("segmentation.1").bytes == arrays.at("segmentation.1").bytes);
+  write_gray(folder / "masks/a.png", square_rows(20, 12, 24), 255);
+  write_gray(folder / "masks/b.png", square_rows(8, 16, 24), 255);
+  CHECK(run_vit({"evaluate", "--task", "segment", "--classifier", head, "--upsample", folder / "moved.pth",
+                 "--truth", folder / "masks", folder / "photos"})
+            .exit_code == 0);
+  fit_strokes(folder);
+  fails(segment({"--upsample", folder / "moved.pth"}), 1, "--upsample bilinear, not by");
+}
+
 TEST_CASE("apps: segment --classifier needs only the head, and evaluate compares with masks" *
           doctest::skip(!is_built("dense"))) {
   const TestFolder folder;

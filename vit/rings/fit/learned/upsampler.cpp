@@ -97,6 +97,7 @@ std::shared_ptr<const PixelUpsampler> PixelUpsampler::load(const std::filesystem
     UpsamplerTensors tensors(file, *found);
     std::unique_ptr<PixelUpsampler::Network> network = kind.load(tensors);
     network->name = kind.name;
+    network->path = std::filesystem::absolute(path).lexically_normal();
     network->fingerprint = internal::fingerprint(tensors.taken(), file);
     return std::make_shared<const PixelUpsampler>(std::move(network));
   }
@@ -112,6 +113,9 @@ const std::string& PixelUpsampler::name() const noexcept {
 }
 const std::string& PixelUpsampler::fingerprint() const noexcept {
   return network_->fingerprint;
+}
+const std::filesystem::path& PixelUpsampler::path() const noexcept {
+  return network_->path;
 }
 
 }  // namespace vit

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,6 +62,7 @@ struct PixelUpsampler::Network {
   virtual ~Network() = default;
 
   std::string name, fingerprint;
+  std::filesystem::path path;                   // absolute
   std::vector<internal::TiledNetwork> queries;  // of the normalized image; joined: (D)
   internal::PixelRotation rotation;             // of the joined queries, or empty
   std::size_t num_heads = 4;
