@@ -53,9 +53,12 @@ struct PatchConfig {
   bool drops_remainder = false;
   bool unit_pixels = false;  // pixels are in [0, 1], and 2 x - 1 is what is projected (Gemma 4)
   bool input_norm = false;   // (x - mean) / std of stored numbers, one each for a channel (RADIO)
-  bool norm = false;         // LayerNorm on the pixels of a patch, before they are projected
-  bool bias = true;          // of the projection
-  bool embed_norm = false;   // LayerNorm on the projected patch, before positions are added
+  /// A patch of one image and one of `frames` have layers of their own, and each kind a vector that is added
+  /// to what its layer gives (V-JEPA 2.1).
+  bool own_clips = false;
+  bool norm = false;        // LayerNorm on the pixels of a patch, before they are projected
+  bool bias = true;         // of the projection
+  bool embed_norm = false;  // LayerNorm on the projected patch, before positions are added
   /// Whether patches are cut at steps of their own.
   bool overlaps() const { return row_step != 0 || column_step != 0; }
   /// Pixels from one row and column of patches to the next.

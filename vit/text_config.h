@@ -16,7 +16,7 @@ namespace vit {
 enum class TextMask {
   none,     // all positions, including padding tokens (SigLIP, MobileCLIP2)
   causal,   // itself and earlier tokens: nothing after the pooled token is computed (CLIP)
-  padding,  // all tokens of the text, no padding (TIPSv2)
+  padding,  // all tokens of the text, no padding (TIPSv2, BERT)
 };
 
 /// How the vector of a text is computed from its tokens.
@@ -52,15 +52,24 @@ struct VIT_API TextConfig {
   std::size_t num_heads = 8;            // of D / num_heads channels
   std::size_t mlp_dim = 2048;           // hidden width
 
-  bool scaled_tokens = false;  // token vectors are multiplied by sqrt(width) (TIPSv2)
-  /// Computed sines and cosines (TIPSv2), otherwise a stored table of T rows.
+  std::size_t token_types = 0;  // rows of a table whose first row is added to each token (BERT); 0 = none
+  bool scaled_tokens = false;   // token vectors are multiplied by sqrt(width) (TIPSv2)
+  /// Computed sines and cosines (TIPSv2), otherwise a stored table of T rows and those before
+  /// the first position.
   bool sinusoidal_positions = false;
+  /// Row of the table that the first token has; the row before is that of padding tokens, which are not
+  /// counted (RoBERTa). 0: all tokens are counted.
+  std::size_t first_position = 0;
+  bool token_norm = false;                        // norm before block 0 (BERT)
+  bool sum_norm = false;                          // EncoderConfig::sum_norm
+  bool final_norm = true;                         // norm after the last block
   float norm_eps = 1e-5f;                         // of all norms
   Activation activation = Activation::gelu;       // of the MLPs
   bool qkv_bias = true;                           // q, k and v have a bias
   TextMask mask = TextMask::causal;               // which tokens a token attends to
   TextPooling pooling = TextPooling::largest_id;  // how the vector of a text is computed
   std::int32_t end_token = 0;                     // of TextPooling::end_token
+  std::size_t pooler_dim = 0;                     // of a layer with bias before the projection; 0 = none
   std::size_t projection_dim = 0;                 // 0 = none: the pooled token is the vector
   bool projection_bias = false;                   // of that projection
 
@@ -68,7 +77,9 @@ struct VIT_API TextConfig {
   std::optional<TextScore> score{};
 
   /// E: size of a text's vector.
-  std::size_t embedding_dim() const { return projection_dim != 0 ? projection_dim : width; }
+  std::size_t embedding_dim() const { return projection_dim != 0 ? projection_dim : pooled_dim(); }
+  /// Size of a text's vector before the projection.
+  std::size_t pooled_dim() const { return pooler_dim != 0 ? pooler_dim : width; }
 };
 
 /// Throws Error naming the first field that is out of range or contradicts another.

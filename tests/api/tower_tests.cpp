@@ -166,8 +166,9 @@ void check_results(const TensorFile& expected, const std::string& input, Outputs
 }
 
 fs::path model_of(const fs::path& folder) {
-  return fs::exists(folder / "config.json") || fs::exists(folder / "params.json") ? folder
-                                                                                  : folder / "model.pth";
+  if (fs::exists(folder / "config.json") || fs::exists(folder / "params.json")) return folder;
+  const fs::path bare = folder / "model.safetensors";
+  return fs::exists(bare) ? bare : folder / "model.pth";
 }
 
 void check_tower(const fs::path& folder) {

@@ -342,6 +342,13 @@ def step(model, pixels, patch):
     return {"merged": model(pixel_values=pixels).last_hidden_state}
 
 
+def yolos(model, pixels, patch):
+    """Detection tokens come last."""
+    out, count = model(pixel_values=pixels), model.config.num_detection_tokens
+    tokens = out.last_hidden_state
+    return {"tokens": torch.cat([tokens[:, :1], tokens[:, -count:], tokens[:, 1:-count]], 1), "pooled": out.pooler_output}
+
+
 def inkling(model, pixels, patch):
     """Cells of 2 x 2 patches with the channels of a pixel side by side; a class token in front."""
     grid = (pixels.shape[2] // patch, pixels.shape[3] // patch)
@@ -415,6 +422,7 @@ CLASSES = [
     Classes("beit", "BeitForImageClassification"), Classes("data2vec", "Data2VecVisionForImageClassification"),
     Tower("step3p7", "Step3p7VisionModel", how=step), Tower("step3p7", "Step3p7VisionModel", how=step, grid=(6, 12)),
     Merged("step3p7", "Step3p7ForConditionalGeneration"),
+    Tower("yolos", "YolosModel", how=yolos),
     Tower("inkling2", "Inkling2VisionModel", how=inkling, grid=(6, 4)),
     Tower("hunyuan_vl", "HunYuanVLVisionTransformer", how=hunyuan, changes={"max_image_size": 64}, grid=(6, 10)),
     Tower("hy_v4_vl", "HYV4VLVisionModel", how=hunyuan, changes={"max_image_size": 64}), Tower("hy_v4_vl", "HYV4VLVisionModel", how=hunyuan, changes={"max_image_size": 64}, grid=(10, 4)),
@@ -451,16 +459,19 @@ CLASSES = [
     Tower("vit_mae", "ViTMAEModel", how=unmasked, changes={"mask_ratio": 0.0}), Classes("dinov2_with_registers", "Dinov2WithRegistersForImageClassification"),
     Classes("metaclip_2", "MetaClip2ForImageClassification"),
     KimiModel("kimi_k25", "Kimi_K25ForConditionalGeneration", changes={"projection_hidden_size": 32}), Merged("mistral3", "Mistral3ForConditionalGeneration", arguments=("sizes",)),
+    Merged("perception_lm", "PerceptionLMForConditionalGeneration", arguments=("images",), changes={
+        "projector_pooling_ratio": 2, "vision_config.architecture": "vit_pe_core_large_patch14_336",
+        "vision_config.model_args": {"embed_dim": 32, "depth": 3, "num_heads": 4, "img_size": [64, 64], "patch_size": 8, "ref_feat_shape": [8, 8],
+                                     "use_post_transformer_norm": False, "init_values": 0.1, "global_pool": ""}}),
     Merged("lighton_ocr", "LightOnOcrForConditionalGeneration", arguments=("sizes",)),
     *[Plain(kind, name) for kind, names in {
         "beit": "BeitModel", "data2vec": "Data2VecVisionModel",
         "deepseek_ocr2": "DeepseekOcr2VisionModel",
-        "depth_pro": "DepthProForDepthEstimation", "dots3_note": "Dots3NoteVisionModel", "dpt": "DPTModel", "yolos": "YolosModel",
-       
+        "depth_pro": "DepthProForDepthEstimation", "dots3_note": "Dots3NoteVisionModel", "dpt": "DPTModel",
         "groupvit": "GroupViTVisionModel",
         "layoutlmv3": "LayoutLMv3Model", "lfm3_vl": "Lfm3VlVisionModel",
         "minicpm_ocr": "MiniCPMOcrVisionModel", "minicpmv4_6": "MiniCPMV4_6VisionModel", "minicpmv4_7": "MiniCPMV4_7VisionModel",
-        "mllama": "MllamaVisionModel", "perception_lm": "PerceptionLMForConditionalGeneration", 
+        "mllama": "MllamaVisionModel", 
         "seggpt": "SegGptModel", "timesformer": "TimesformerModel",
         "unlimited_ocr": "UnlimitedOcrVisionModel",
         "videomt": "VideomtForUniversalSegmentation", "videoprism": "VideoPrismVisionModel", "vilt": "ViltModel",

@@ -97,12 +97,13 @@ def write(folder, expected, **facts):
 # ------------------------------------------------------------------------------------------- transformers
 
 
-def hf_case(folder, model_class, config, tokenizer_class, files, sigmoid=False, size=16, masked=False):
+def hf_case(folder, model_class, config, tokenizer_class, files, sigmoid=False, size=16, masked=False,
+            temperature=False):
     config._attn_implementation = "sdpa"
     model = randomize(model_class(config))
     if sigmoid:
         model.logit_bias.data.fill_(-1.5)
-    if not masked:
+    if not temperature:
         model.logit_scale.data.fill_(2.3)
     model.save_pretrained(folder)
     tokenizer_files(files, folder)
@@ -115,7 +116,7 @@ def hf_case(folder, model_class, config, tokenizer_class, files, sigmoid=False, 
 
     def run(dtype):
         one = model_class.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa").to(dtype).eval()
-        scale = -torch.log(one.temperature.detach()) if masked else one.logit_scale.detach()
+        scale = -torch.log(one.temperature.detach()) if temperature else one.logit_scale.detach()
         return (lambda rows: one.get_text_features(**rows).pooler_output,
                 lambda pixels: one.get_image_features(pixel_values=pixels).pooler_output, scale,
                 one.logit_bias.detach() if sigmoid else None)
@@ -171,7 +172,22 @@ def hf_tipsv2(folder):
     del vision["intermediate_size"]
     config = transformers.Tipsv2Config(text_config=text_sizes(vocab_size=size), vision_config=vision,
                                        temperature_init_value=0.0625)
-    hf_case(folder, transformers.Tipsv2Model, config, transformers.Tipsv2Tokenizer, "tipsv2", masked=True)
+    hf_case(folder, transformers.Tipsv2Model, config, transformers.Tipsv2Tokenizer, "tipsv2", masked=True,
+            temperature=True)
+
+
+def hf_chinese_clip(folder):
+    size = vocabulary_of(transformers.BertTokenizer, "bert")
+    config = transformers.ChineseCLIPConfig(text_config=text_sizes(vocab_size=size), vision_config=VISION,
+                                            projection_dim=20)
+    hf_case(folder, transformers.ChineseCLIPModel, config, transformers.BertTokenizer, "bert", masked=True)
+
+
+def hf_altclip(folder):
+    size = vocabulary_of(transformers.XLMRobertaTokenizer, "xlm-roberta")
+    text = text_sizes(vocab_size=size, project_dim=44) | {"max_position_embeddings": CONTEXT + 2}
+    config = transformers.AltCLIPConfig(text_config=text, vision_config=VISION, projection_dim=20)
+    hf_case(folder, transformers.AltCLIPModel, config, transformers.XLMRobertaTokenizer, "xlm-roberta", masked=True)
 
 
 # ---------------------------------------------------------------------------------------------- OpenCLIP
@@ -282,7 +298,7 @@ def meta_pe(folder):
 
 
 CASES = {"hf-clip": hf_clip, "hf-clip-eos": hf_clip_eos, "hf-siglip": hf_siglip, "hf-metaclip2": hf_metaclip2,
-         "hf-tipsv2": hf_tipsv2, "openclip-clip": openclip_clip, "openclip-nocausal": openclip_nocausal,
+         "hf-tipsv2": hf_tipsv2, "hf-chinese-clip": hf_chinese_clip, "hf-altclip": hf_altclip, "openclip-clip": openclip_clip, "openclip-nocausal": openclip_nocausal,
          "openclip-siglip": openclip_siglip, "openai-clip": openai_clip, "meta-pe": meta_pe}
 
 

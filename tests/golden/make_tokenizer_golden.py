@@ -1,11 +1,12 @@
 """Writes data/golden/tokenizers: a tiny tokenizer of each class that vit/text reads, trained on the README, and the
 ids that the libraries themselves give to strings that are hard to get right.
 
-    python3 tests/golden/make_tokenizer_golden.py
+    python3 tests/golden/make_tokenizer_golden.py [KIND...]
 
 Needs transformers 5, tokenizers, sentencepiece, open_clip_torch and ftfy. No third-party vocabulary is included.
 """
 
+import argparse
 import collections
 import gzip
 import io
@@ -17,8 +18,10 @@ import tempfile
 import open_clip.tokenizer
 import regex
 import sentencepiece
+import tokenizers
 from transformers import (
     AutoTokenizer,
+    BertTokenizer,
     CLIPTokenizer,
     GemmaTokenizer,
     SiglipTokenizer,
@@ -45,9 +48,10 @@ STRINGS = [
 ]
 
 
-def write_case(name, answers, **config):
+def write_case(name, answers, strings=None, **config):
     rows = [
-        {"text": text, "ids": {library: encode(text) for library, encode in answers.items()}} for text in STRINGS
+        {"text": text, "ids": {library: encode(text) for library, encode in answers.items()}}
+        for text in strings or STRINGS
     ]
     lines = "\n".join(json.dumps(row) for row in rows)
     (OUT / name / "strings.jsonl").write_text(lines + "\n")
@@ -218,8 +222,61 @@ def make_byte_fallback():
     write_case("tipsv2", {"transformers": plain(Tipsv2Tokenizer.from_pretrained(tips))})
 
 
-shutil.rmtree(OUT, ignore_errors=True)
-OUT.mkdir(parents=True)
-make_clip()
-make_unigram()
-make_byte_fallback()
+# What BERT's rules are hard on: ideographs of all blocks, accents, marks, punctuation, words that are too long.
+BERT_STRINGS = [
+    "\u4e00\u53ea\u732b\u7684\u7167\u7247", "\u732bcat\u72ac 3\u53ea", "\u732b\u3002\u72ac\uff0c", "\u3402 \U00020000 \U0002b830 \U0002b921 \uf900 \U0002f800", "\u304b\u3099 \u30ab\u30fc",
+    "caf\u00e9 CAFE\u0301 \u1ebe\u0302 \u0149", "[MASK] [CLS] x[SEP]y [mask] [UNK]", "a-b_c$d^e`f|g~h+i", "\u00a7 \u00b6 \u2020 \u20ac \u00a1\u00bf",
+    "\u00ad\u200d\ue000\ufffd x", "#hash ##ing", "a" * 100, "a" * 101, "model" * 20 + "s", "\u0130I\u0131 \u03a3\u03a3", "e\u0301\u0323\u20dd",
+    "\u2e43 \u2e52 \u061d \u166d", "\u0378 \u0897", "x\u1734 x\u1885 x\ua9bd x\U000111c9",
+]
+
+
+def bert_vocabulary(lower):
+    """Special tokens, the characters of the README and some ideographs, its most frequent words and ends of words."""
+    rules = tokenizers.normalizers.BertNormalizer(lowercase=lower)
+    words = collections.Counter(word for line in SENTENCES
+                                for word, _ in tokenizers.pre_tokenizers.BertPreTokenizer().pre_tokenize_str(rules.normalize_str(line)))
+    ends = collections.Counter()
+    for word, count in words.items():
+        for length in range(2, min(5, len(word))):
+            ends["##" + word[-length:]] += count
+    letters = sorted(set("".join(words)) | set("\u4e00\u53ea\u732b\u72ac\u7684\u7167\u7247\u3002\uff0c\u20ac\u3402"))
+    frequent = [part for parts in (words, ends) for part, _ in sorted(parts.items(), key=lambda item: (-item[1], item[0]))[:150]]
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *["##" + letter for letter in letters], *frequent]
+    return list(dict.fromkeys(names))
+
+
+def make_bert():
+    """The vocabulary as tokenizer.json and, with capitals and accents, as a list."""
+    for name, lower in (("bert", True), ("bert-list", False)):
+        folder = OUT / name
+        folder.mkdir()
+        names = bert_vocabulary(lower)
+        config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lower, "model_max_length": 512}
+        if lower:
+            BertTokenizer(vocab={token: i for i, token in enumerate(names)}).save_pretrained(folder)
+        else:
+            (folder / "vocab.txt").write_text("".join(token + "\n" for token in names), encoding="utf-8")
+        (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=1) + "\n")
+        write_case(name, {"transformers": plain(AutoTokenizer.from_pretrained(folder))}, STRINGS + BERT_STRINGS)
+
+
+KINDS = {"clip": (make_clip, ["clip", "clip-split", "clip-merges"]),
+         "unigram": (make_unigram, ["t5", "xlm-roberta", "xlm-roberta-model", "siglip"]),
+         "byte_fallback": (make_byte_fallback, ["gemma", "siglip2", "tipsv2"]),
+         "bert": (make_bert, ["bert", "bert-list"])}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kind", nargs="*", choices=[[], *KINDS])
+    for kind in parser.parse_args().kind or KINDS:
+        make, folders = KINDS[kind]
+        for folder in folders:
+            shutil.rmtree(OUT / folder, ignore_errors=True)
+        OUT.mkdir(parents=True, exist_ok=True)
+        make()
+
+
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,7 @@
 data/golden/towers. Names and configurations are those of transformers; the numbers follow the published formulas in
 plain numpy, without any library's model code. Needs numpy and safetensors.
 
-  python3 tests/golden/make_tower_golden.py data/golden/towers
+  python3 tests/golden/make_tower_golden.py data/golden/towers [TOWER...]
 """
 import json
 import math
@@ -637,8 +637,48 @@ def videomae(w, prefix, config, image):
     return {"tokens": x, "pooled": pooled, "logits": w.linear(pooled, "classifier", 3)}
 
 
+def vjepa2_1(w, prefix, config, image):
+    """An image, or the frames of a clip: patches of either by a layer of their own; of the 64 channels of a head 20 each are rotated
+    by time, row and column."""
+    patch, width, heads, eps = config["patch_size"], config["hidden_size"], config["num_attention_heads"], 1e-6
+    embedded = {}
+    for kind, layer, frames in (("img", "patch_embed_img", 1), ("video", "patch_embed", 2)):
+        embedded[frames] = (w.make(f"{prefix}{layer}.proj.weight", width, 3, frames, patch, patch),
+                            w.make(f"{prefix}{layer}.proj.bias", width) + w.make(f"{prefix}{kind}_mod_embed", 1, 1, width)[0])
+    frames = 1 if image.ndim == 3 else 2
+    grids = [patches_of(frame, patch) for frame in image.reshape(-1, *image.shape[-3:])]
+    rows, columns = grids[0].shape[:2]
+    steps = len(grids) // frames
+    kernel, bias = embedded[frames]
+    x = np.concatenate([sum(grids[step * frames + f].reshape(rows * columns, -1) @ kernel[:, :, f].reshape(width, -1).T
+                            for f in range(frames)) + bias for step in range(steps)])
+    frequency = 10000.0 ** (-np.arange(10) / 10)
+    r, c = np.meshgrid(np.arange(rows) * (256 // patch - 1) / (rows - 1), np.arange(columns) * (256 // patch - 1) / (columns - 1),
+                       indexing="ij")
+    r, c = np.tile(r.reshape(-1, 1), (steps, 1)), np.tile(c.reshape(-1, 1), (steps, 1))
+    t = np.repeat(np.arange(steps), rows * columns)[:, None]
+    angle = np.concatenate([t * frequency, r * frequency, c * frequency, np.zeros((len(x), 2))], 1)
+
+    def rotated(q):  # (N, 64)
+        even, odd = q[:, ::2], q[:, 1::2]
+        return np.stack([even * np.cos(angle) - odd * np.sin(angle), odd * np.cos(angle) + even * np.sin(angle)], -1).reshape(q.shape)
+
+    for i in range(config["num_hidden_layers"]):
+        name = f"{prefix}blocks.{i}."
+        y = w.linear(layer_norm(x, *w.norm(name + "norm1", width), eps), name + "attn.qkv", 3 * width)
+        q, k, v = np.split(y, 3, 1)
+        q, k = (np.concatenate([rotated(head) for head in np.split(part, heads, 1)], 1) for part in (q, k))
+        x = x + w.linear(plain_attention(q, k, v, heads), name + "attn.proj", width)
+        y = w.linear(layer_norm(x, *w.norm(name + "norm2", width), eps), name + "mlp.fc1", config["intermediate_size"])
+        x = x + w.linear(gelu(y), name + "mlp.fc2", width)
+    for i in range(3):
+        w.norm(f"{prefix}norms_block.{i}", width)
+    return {"tokens": layer_norm(x, *w.norm(prefix + "norms_block.3", width), eps)}
+
+
 SIZES = {"sam3": [(24, 24)] * 2, "videomae": [(16, 16)] * 2, "llava": [(24, 24)] * 2, "ovis2": [(20, 20)] * 2, "sam": [(24, 24)] * 2,
          "beit": [(20, 20), (12, 32)]}  # of images, where they are not those of all
+CLIPS = {"vjepa2.1": (4, 3, 24, 16)}  # frames
 TOWERS = {
     "qwen2.5-vl-shards": (qwen2_5_vl, "visual.", {
         "architectures": ["Qwen2_5_VLForConditionalGeneration"], "model_type": "qwen2_5_vl",
@@ -731,11 +771,15 @@ TOWERS = {
         "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 36, "patch_size": 4, "image_size": 16,
         "num_frames": 6, "tubelet_size": 2, "use_mean_pooling": True, "qv_bias": True, "layer_norm_eps": 1e-12,
         "id2label": {"0": "walk", "1": "run", "2": "jump"}}),
+    "vjepa2.1": (vjepa2_1, "ema_encoder.module.backbone.", {
+        "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 2, "intermediate_size": 96, "patch_size": 4}),
 }
 
 
-def main(root):
+def main(root, only):
     for seed, (name, (tower, prefix, config)) in enumerate(TOWERS.items()):
+        if only and name not in only:
+            continue
         folder = root / name
         folder.mkdir(parents=True, exist_ok=True)
         weights, expected = Weights(seed), {}
@@ -747,9 +791,17 @@ def main(root):
             expected[key + ".positions"] = np.stack([r, c], -1).reshape(-1, 2).astype(np.int64)
             results = tower(weights, prefix, config.get("vision_config", config), image.astype(np.float64))
             expected.update({f"{key}.{n}.f64": x for n, x in results.items()})
+        inputs = [{"name": "a"}, {"name": "b"}]
+        if name in CLIPS:
+            clip = np.random.default_rng(200).standard_normal(CLIPS[name]).astype(np.float32)
+            expected["c.pixels"] = clip[None]
+            results = tower(weights, prefix, config, clip.astype(np.float64))
+            expected.update({f"c.{n}.f64": x for n, x in results.items()})
+            inputs.append({"name": "c"})
         save_file(expected, folder / "expected.safetensors")
-        (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
-        (folder / "case.json").write_text(json.dumps({"inputs": [{"name": "a"}, {"name": "b"}]}) + "\n")
+        if "model_type" in config:  # others are bare files
+            (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+        (folder / "case.json").write_text(json.dumps({"inputs": inputs}) + "\n")
         if not name.endswith("-shards"):
             save_file(weights.tensors, folder / "model.safetensors")
             continue
@@ -767,4 +819,4 @@ def main(root):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

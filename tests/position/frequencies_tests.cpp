@@ -44,9 +44,22 @@ TEST_CASE("position: centered coordinates are patch centers in [-1, 1]") {
   CHECK(at_corner(CenteredBy::shorter_side) == std::pair(2.5, 0.5));
 }
 
+TEST_CASE("position: coordinates from corner to corner reach those of the reference grid") {
+  const GridCoords coords = grid_coords({4, 8}, {.rule = CoordinateRule::corners, .reference = {16, 22}});
+  CHECK(coords.t_x[8 + 3] == 3.0 * 21.0 / 7.0);
+  CHECK(coords.t_y[8 + 3] == 1.0 * 15.0 / 3.0);
+  CHECK(coords.t_x.back() == 21.0);
+  CHECK(coords.t_y.back() == 15.0);
+  const GridCoords line = grid_coords({1, 3}, {.rule = CoordinateRule::corners, .reference = {16, 16}});
+  CHECK(line.t_y == std::vector<double>(3, 0.0));
+}
+
 TEST_CASE("position: impossible grids and frequencies are errors") {
   CHECK_THROWS_AS(grid_coords({0, 4}), Error);
   CHECK_THROWS_AS(grid_coords({2, 4}, {.rule = CoordinateRule::scaled_to_reference}), Error);
+  CHECK_THROWS_AS(grid_coords({2, 4}, {.rule = CoordinateRule::corners}), Error);
+  CHECK_THROWS_AS(grid_coords({2, 4}, {.rule = CoordinateRule::corners, .offset = 1.0, .reference = {2, 2}}),
+                  Error);
   CHECK_THROWS_AS(grid_coords({2, 4}, {.offset = std::nan("")}), Error);
   CHECK_THROWS_AS(num_patches({std::size_t{1} << 40, std::size_t{1} << 40}), Error);
   CHECK_THROWS_AS(num_axial_frequencies(18), Error);

@@ -14,6 +14,7 @@
 #include "vit/text/sentencepiece.h"
 #include "vit/text/tokenizer.h"
 #include "vit/text/tokenizer_json.h"
+#include "vit/text/word_piece.h"
 
 using namespace vit;
 using namespace vit::internal;
@@ -57,6 +58,42 @@ TEST_CASE("text: tokenizer.json, valid still loads") {
   CHECK_NOTHROW(parse(R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["u", 0.0], ["a", -1.5]]}})"));
 }
 
+TEST_CASE("text: WordPiece takes the longest token first, or nothing of a word") {
+  const TokenizerJson file = parse(
+      R"({"model": {"type": "WordPiece", "unk_token": "[UNK]", "max_input_chars_per_word": 6, "continuing_subword_prefix": "##",
+          "vocab": {"[UNK]": 0, "a": 1, "ab": 2, "##b": 3, "##bc": 4, "##\u00e9": 5, "##": 6}}})");
+  const auto ids_of = [&](const std::string& word) {
+    std::vector<TokenId> ids;
+    file.model.encode(word, ids);
+    return ids;
+  };
+  CHECK(ids_of("abbc") == std::vector<TokenId>{2, 4});
+  CHECK(ids_of("ab\u00e9") == std::vector<TokenId>{2, 5});
+  CHECK(ids_of("abca") ==
+        std::vector<TokenId>{0});  // "ab", then nothing begins with c, though "a" and "##bc" fit
+  CHECK(ids_of("ba") == std::vector<TokenId>{0});
+  CHECK(ids_of("abbbbb") == std::vector<TokenId>{2, 3, 3, 3, 3});
+  CHECK(ids_of("abbbbbb") == std::vector<TokenId>{0});  // seven characters
+  CHECK(ids_of("").empty());
+}
+
+TEST_CASE("text: a list of tokens, damaged or strange") {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "vocab.txt";
+  const auto load = [&](const std::string& text) {
+    test::write_text(path, text);
+    return load_token_list(path);
+  };
+  const Vocabulary list = load("[UNK]\r\na\n\nb\na\n");
+  CHECK(list.find("[UNK]") == 0);
+  CHECK(list.find("a") == 4);  // the last of equal lines, as in the library
+  CHECK(list.find("b") == 3);
+  CHECK_FALSE(list.has(2));
+  CHECK_ERROR(ErrorKind::format, ("UTF-8"), load("a\n\xff\n"));
+  CHECK_ERROR(ErrorKind::format, ("empty"), load(""));
+  CHECK_ERROR(ErrorKind::io, ("vocab.txt"), load_token_list(folder.path() / "none" / "vocab.txt"));
+}
+
 TEST_CASE("text: tokenizer.json, refused by name") {
   const std::string vocabulary = R"({"a": 0, "b": 1, "ab": 2})";
   CHECK_ERROR(ErrorKind::format, (R"("a")", "twice"), parse(pairs_model(R"({"a": 0, "a": 1})", "[]")));
@@ -74,8 +111,16 @@ TEST_CASE("text: tokenizer.json, refused by name") {
   CHECK_ERROR(ErrorKind::format, ("merges"), parse(R"({"model": {"type": "BPE", "vocab": {"a": 0}}})"));
   CHECK_ERROR(ErrorKind::unsupported, ("dropout"),
               parse(pairs_model(vocabulary, "[]", R"(, "dropout": 0.1)")));
-  CHECK_ERROR(ErrorKind::unsupported, ("WordPiece"),
+  CHECK_ERROR(ErrorKind::unsupported, ("WordLevel"),
+              parse(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}}})"));
+  CHECK_ERROR(ErrorKind::format, ("unk_token"),
               parse(R"({"model": {"type": "WordPiece", "vocab": {"a": 0}}})"));
+  CHECK_ERROR(ErrorKind::format, (R"("[UNK]")"),
+              parse(R"({"model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"a": 0}}})"));
+  CHECK_ERROR(ErrorKind::format, ("WordPiece"),
+              parse(R"({"model": {"type": "WordPiece", "unk_token": "a", "vocab": [["a", 0.0]]}})"));
+  CHECK_ERROR(ErrorKind::unsupported, ("continuing_subword_prefix"),
+              parse(pairs_model(vocabulary, "[]", R"(, "continuing_subword_prefix": "##")")));
   CHECK_ERROR(ErrorKind::unsupported, ("model.novelty"),
               parse(pairs_model(vocabulary, "[]", R"(, "novelty": 1)")));
   CHECK_ERROR(ErrorKind::unsupported, ("novelty"), parse(R"({"novelty": 1})"));

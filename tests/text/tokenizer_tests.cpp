@@ -59,6 +59,8 @@ TEST_CASE("text: golden tokenizers give the ids of their libraries") {
                                {"xlm-roberta", kTransformers, "XLMRobertaTokenizer"},
                                {"xlm-roberta", kOpenClip, "XLMRobertaTokenizer"},
                                {"xlm-roberta-model", kTransformers, "XLMRobertaTokenizer"},
+                               {"bert", kTransformers, "BertTokenizer"},
+                               {"bert-list", kTransformers, "BertTokenizer"},
                                {"siglip", kTransformers, "SiglipTokenizer"},
                                {"gemma", kTransformers, "GemmaTokenizer"},
                                {"gemma", kOpenClip, "GemmaTokenizer"},

@@ -104,7 +104,7 @@ void validate_position(const ModelConfig& c) {
             "rope theta must be in (0, 1e12], got ", p.theta);
   VIT_CHECK(std::isfinite(p.coordinate_offset) && std::abs(p.coordinate_offset) <= 1e6, kWhere,
             "rope coordinate offset must be finite and small, got ", p.coordinate_offset);
-  if (p.coordinates == CoordinateRule::scaled_to_reference) {
+  if (p.coordinates == CoordinateRule::scaled_to_reference || p.coordinates == CoordinateRule::corners) {
     check_range("rows of the rope reference grid", p.reference_grid.rows, 1, 65536);
     check_range("columns of the rope reference grid", p.reference_grid.columns, 1, 65536);
   }
@@ -380,7 +380,11 @@ void validate(const ModelConfig& c) {
   VIT_CHECK(!c.encoder.post_norm || (!c.encoder.branch_norm && !c.encoder.parallel && !c.encoder.clipped),
             kWhere,
             "post_norm normalizes the outputs of both branches, one after the other, without clipped layers");
+  VIT_CHECK(!c.encoder.sum_norm || (!c.encoder.post_norm && !c.encoder.branch_norm && !c.encoder.parallel),
+            kWhere, "sum_norm normalizes the sums of both branches, one after the other, and nothing before");
   check_range("patch_frames", c.patch.frames, 1, 16);
+  VIT_CHECK(!c.patch.own_clips || (c.has_clips() && c.patch.bias && !c.patch.norm), kWhere,
+            "own_clips requires patches of several frames, with a bias and no norm of their pixels");
   check_range("expert_dim", c.mlp.expert_dim, 0, c.embed_dim - 1);
   check_range("patch_padding", c.patch.padding, 0, (c.patch.size - 1) / 2);
   VIT_CHECK(c.patch.padding == 0 || (c.image.fixed_size && c.image.height % c.patch.size == 0 &&

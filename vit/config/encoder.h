@@ -75,6 +75,9 @@ struct EncoderConfig {
   /// Both branches read the tokens as they are, and only their outputs are normalized: x +
   /// norm(attention(x)).
   bool post_norm = false;
+  /// Both branches read the tokens as they are, and their sums are normalized: norm(x + attention(x)), then
+  /// norm(x + mlp(x)), as in Vaswani et al. 2017 (BERT).
+  bool sum_norm = false;
   bool layer_scale = false;  // both branches of a block are multiplied by a vector (C)
   bool token_norm = true;    // final norm on all tokens
 };

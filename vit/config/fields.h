@@ -44,7 +44,7 @@ template <> struct EnumNames<RelativeResampling> {
   static constexpr std::string_view values[] = {"bilinear", "geometric"};
 };
 template <> struct EnumNames<CoordinateRule> {
-  static constexpr std::string_view values[] = {"index", "scaled_to_reference", "centered"};
+  static constexpr std::string_view values[] = {"index", "scaled_to_reference", "centered", "corners"};
 };
 template <> struct EnumNames<AxisOrder> {
   static constexpr std::string_view values[] = {"x_then_y", "y_then_x"};
@@ -257,6 +257,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("stack", c.image.stack, Shown::unless_default);
   visit("fixed_size", c.image.fixed_size);
   visit("drops_remainder", c.patch.drops_remainder, Shown::unless_default);
+  visit("own_clips", c.patch.own_clips, Shown::unless_default);
   visit("embed_dim", c.embed_dim);
   visit("depth", c.encoder.depth);
   visit("num_heads", c.attention.num_heads);
@@ -316,6 +317,7 @@ void visit_model(Config& c, const Visit& visit) {
   visit("clipped", c.encoder.clipped, Shown::unless_default);
   visit("branch_norm", c.encoder.branch_norm, Shown::unless_default);
   visit("post_norm", c.encoder.post_norm, Shown::unless_default);
+  visit("sum_norm", c.encoder.sum_norm, Shown::unless_default);
   visit("layer_scale", c.encoder.layer_scale);
   visit("token_norm", c.encoder.token_norm);
   visit("pooled_norm", c.head.pooled_norm);

@@ -23,7 +23,10 @@ void validate(const TextConfig& c) {
   check_text_range("depth", c.depth, 1, 1024);
   check_text_range("num_heads", c.num_heads, 1, 1024);
   check_text_range("mlp_dim", c.mlp_dim, 1, 1u << 18);
+  check_text_range("pooler_dim", c.pooler_dim, 0, 65536);
   check_text_range("projection_dim", c.projection_dim, 0, 65536);
+  check_text_range("token_types", c.token_types, 0, 1024);
+  check_text_range("first_position", c.first_position, 0, 1u << 16);
   VIT_CHECK(c.width % c.num_heads == 0, kWhere, "the width ", c.width,
             " of the text tower is not divisible by its ", c.num_heads, " heads");
   check_text_range("head width", c.width / c.num_heads, 1, 512);
@@ -35,8 +38,12 @@ void validate(const TextConfig& c) {
             "vectors of tokens need a projection and causal attention");
   VIT_CHECK(c.pooling != TextPooling::mean || c.mask == TextMask::padding, kWhere,
             "the mean of a text's tokens needs a mask of its padding");
-  VIT_CHECK(c.mask != TextMask::padding || c.pooling == TextPooling::mean, kWhere,
-            "a padding mask requires pooling by the mean of a text's tokens");
+  VIT_CHECK(c.mask != TextMask::padding || c.pooling == TextPooling::mean || c.pooling == TextPooling::first,
+            kWhere, "a padding mask requires pooling by the mean of a text's tokens or the first of them");
+  VIT_CHECK(c.pooling != TextPooling::none || (c.final_norm && c.pooler_dim == 0), kWhere,
+            "vectors of tokens need a final norm and no pooler");
+  VIT_CHECK(c.first_position == 0 || (!c.sinusoidal_positions && c.mask == TextMask::padding), kWhere,
+            "positions after those of padding need a table and a mask of the padding");
 }
 
 const char* to_string(TextMask mask) {

@@ -11,6 +11,11 @@ Residual residual_of(const BranchEnd& end, TensorView<float> add_to) {
   return {.scale = end.scale.flat(), .add_to = add_to, .norm = end.norm ? &*end.norm : nullptr};
 }
 
+/// The sum of tokens and branch in place.
+void end_branch(const BranchEnd& end, TensorView<float> x, const Pass& pass) {
+  if (end.sum_norm) end.sum_norm->forward(x, x, pass.threads);
+}
+
 void copy_rows(TensorView<const float> from, TensorView<float> to) {
   for (std::size_t row = 0; row < from.num_rows(); ++row)
     std::copy_n(from.row(row), from.num_columns(), to.row(row));
@@ -35,8 +40,10 @@ void Block::forward(TensorView<float> x, const AttentionInput& input, const Pass
     return forward_parallel(before, input, x, pass);
   }
   attention_.forward({norm_of(norm1_), x}, input, residual_of(end1_, x),
-                     pass);                                         // x += end1(attention(norm1(x)))
+                     pass);  // x += end1(attention(norm1(x)))
+  end_branch(end1_, x, pass);
   mlp_.forward({norm_of(norm2_), x}, residual_of(end2_, x), pass);  // x += end2(mlp(norm2(x)))
+  end_branch(end2_, x, pass);
 }
 
 void Block::forward_parallel(TensorView<const float> x, const AttentionInput& input, TensorView<float> out,
@@ -56,7 +63,9 @@ void Block::forward_queries(TensorView<const float> x, const AttentionInput& inp
   }
   if (is_parallel()) return forward_parallel(x, input, out, pass);
   attention_.forward({norm_of(norm1_), x}, input, residual_of(end1_, out), pass);
+  end_branch(end1_, out, pass);
   mlp_.forward({norm_of(norm2_), out}, residual_of(end2_, out), pass);
+  end_branch(end2_, out, pass);
 }
 
 }  // namespace vit::internal

@@ -14,8 +14,9 @@ namespace vit::internal {
 
 /// The end of both branches of a block, if a model has more than the sum.
 struct BranchEnd {
-  std::optional<LayerNorm> norm{};  // (C)
-  Tensor<float> scale{};            // (C): layer scale
+  std::optional<LayerNorm> norm{};      // (C)
+  Tensor<float> scale{};                // (C): layer scale
+  std::optional<LayerNorm> sum_norm{};  // (C): of the sum with the tokens
 };
 
 class Block {

@@ -60,6 +60,7 @@ enum class CoordinateRule {
   index,                // i + offset
   scaled_to_reference,  // (i + offset) / G * G_ref
   centered,             // 2 (i + 0.5 + offset) / G - 1
+  corners,              // i (G_ref - 1) / (G - 1), 0 for G = 1
 };
 
 /// The axis of the first half of the pairs.

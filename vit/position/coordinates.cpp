@@ -11,7 +11,7 @@ namespace {
 
 struct Axis {
   std::size_t length = 0;
-  std::size_t reference = 0;  // G_ref of scaled_to_reference
+  std::size_t reference = 0;  // G_ref
   std::size_t divisor = 0;    // G of centered
 };
 
@@ -22,6 +22,10 @@ double coordinate(std::size_t index, const Axis& axis, const CoordinateOptions& 
     case CoordinateRule::index: return i + options.offset;
     case CoordinateRule::scaled_to_reference:
       return (i + options.offset) / static_cast<double>(axis.length) * static_cast<double>(axis.reference);
+    case CoordinateRule::corners:
+      return axis.length < 2
+                 ? 0.0
+                 : i * (static_cast<double>(axis.reference) - 1.0) / (static_cast<double>(axis.length) - 1.0);
     case CoordinateRule::centered:
       return 2.0 * ((i + 0.5 + options.offset) / static_cast<double>(axis.divisor)) - 1.0;
   }
@@ -57,9 +61,12 @@ std::string to_string(GridSize grid) {
 GridCoords grid_coords(GridSize grid, const CoordinateOptions& options) {
   const std::size_t count = num_patches(grid);
   VIT_CHECK(std::isfinite(options.offset), "grid_coords", "offset must be finite, got ", options.offset);
-  VIT_CHECK(options.rule != CoordinateRule::scaled_to_reference ||
-                (options.reference.rows > 0 && options.reference.columns > 0),
-            "grid_coords", "scaled coordinates need a reference grid, got ", to_string(options.reference));
+  const bool has_reference =
+      options.rule == CoordinateRule::scaled_to_reference || options.rule == CoordinateRule::corners;
+  VIT_CHECK(!has_reference || (options.reference.rows > 0 && options.reference.columns > 0), "grid_coords",
+            "scaled coordinates need a reference grid, got ", to_string(options.reference));
+  VIT_CHECK(options.rule != CoordinateRule::corners || options.offset == 0.0, "grid_coords",
+            "coordinates from corner to corner have no offset, got ", options.offset);
   const GridSize divisors = centered_divisors(grid, options.centered_by);
   const Axis x_axis{grid.columns, options.reference.columns, divisors.columns};
   const Axis y_axis{grid.rows, options.reference.rows, divisors.rows};

@@ -30,10 +30,11 @@ enum class CenteredBy {
 ///   index                i + offset                 rope-vit, SAM 2; with offset 1 Meta's Perception Encoder
 ///   scaled_to_reference  (i + offset) / G * G_ref   EVA-02, timm's Perception Encoder
 ///   centered             2 (i + 0.5 + offset) / G - 1   DINOv3, without an offset
+///   corners              i (G_ref - 1) / (G - 1), without an offset   V-JEPA 2.1
 struct CoordinateOptions {
   CoordinateRule rule = CoordinateRule::index;     // one of the above
   double offset = 0.0;                             // added to the index of a patch
-  GridSize reference{};                            // G_ref of scaled_to_reference, per axis
+  GridSize reference{};                            // G_ref of scaled_to_reference and corners, per axis
   CenteredBy centered_by = CenteredBy::each_axis;  // of centered
 };
 

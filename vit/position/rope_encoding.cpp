@@ -175,7 +175,9 @@ void check_weights(const PositionConfig& config, const PositionShape& shape, con
   const std::size_t num_angles = config.class_angles ? shape.head_dim / 2 : 0;
   VIT_CHECK(weights.class_angles.size() == num_angles, kRope, weights.class_angles.size(),
             " angles of the class token, expected ", num_angles);
-  VIT_CHECK(config.rope == RopeKind::none || config.coordinates != CoordinateRule::scaled_to_reference ||
+  VIT_CHECK(config.rope == RopeKind::none ||
+                (config.coordinates != CoordinateRule::scaled_to_reference &&
+                 config.coordinates != CoordinateRule::corners) ||
                 (config.reference_grid.rows > 0 && config.reference_grid.columns > 0),
             kRope, "scaled coordinates need a reference grid, got ",
             position::to_string(config.reference_grid));

@@ -29,6 +29,8 @@ double counted(std::size_t index, const Sides& axis, const CoordinateOptions& op
   switch (options.rule) {
     case CoordinateRule::index: return i + options.offset;
     case CoordinateRule::scaled_to_reference: return (i + options.offset) / axis.trained * axis.reference;
+    case CoordinateRule::corners:
+      return axis.trained < 2 ? 0.0 : i * (axis.reference - 1.0) / (axis.trained - 1.0);
     case CoordinateRule::centered:
       return 2.0 * ((i + 0.5 + options.offset) / axis.trained) - axis.length / axis.trained;
   }
@@ -39,6 +41,7 @@ double trained_span(const CoordinateOptions& options, std::size_t trained, std::
   switch (options.rule) {
     case CoordinateRule::index: return static_cast<double>(trained);
     case CoordinateRule::scaled_to_reference: return static_cast<double>(reference);
+    case CoordinateRule::corners: return static_cast<double>(reference) - 1.0;
     case CoordinateRule::centered: return 2.0;
   }
   fail("grid_scale", "unknown coordinate rule ", static_cast<int>(options.rule));

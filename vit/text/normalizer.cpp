@@ -1,6 +1,7 @@
 // The steps, one function each.
 #include "vit/text/normalizer.h"
 
+#include "vit/text/bert_words.h"
 #include "vit/text/clip_words.h"
 #include "vit/text/unicode.h"
 
@@ -83,6 +84,10 @@ Words split_one(std::string text, const SplitterStep& step, bool first) {
       const auto words = gpt2_words(text);
       return Words(words.begin(), words.end());
     }
+    case SplitterStep::Kind::bert_words: {
+      const auto words = bert_words(text);
+      return Words(words.begin(), words.end());
+    }
     case SplitterStep::Kind::white_space: return cut_at_white_space(text);
     case SplitterStep::Kind::space_mark: return mark_spaces(text, step, first);
     case SplitterStep::Kind::space_with_previous: return cut_behind_spaces(text);
@@ -101,12 +106,23 @@ std::string normalize_one(std::string text, const NormalizerStep& step) {
     case Kind::strip_left: return std::string(strip_left(text));
     case Kind::strip_right: return std::string(strip_right(text));
     case Kind::charsmap: return step.charsmap.normalize_clusters(text);
+    case Kind::bert_clean: return clean_bert(text);
+    case Kind::ideographs: return space_ideographs(text);
+    case Kind::accents: return strip_accents(text);
     case Kind::prepend: return text.empty() ? text : step.content + text;
   }
   return text;
 }
 
 }  // namespace
+
+void append_bert_steps(const BertNormalizer& bert, std::vector<NormalizerStep>& steps) {
+  using Kind = NormalizerStep::Kind;
+  if (bert.clean) steps.push_back({.kind = Kind::bert_clean});
+  if (bert.ideographs) steps.push_back({.kind = Kind::ideographs});
+  if (bert.accents) steps.push_back({.kind = Kind::accents});
+  if (bert.lower) steps.push_back({.kind = Kind::lower_letters});
+}
 
 std::string normalize(std::string text, const std::vector<NormalizerStep>& steps) {
   for (const NormalizerStep& step : steps) text = normalize_one(std::move(text), step);

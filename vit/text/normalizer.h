@@ -21,6 +21,9 @@ struct NormalizerStep {
     strip_left,
     strip_right,
     charsmap,
+    bert_clean,  // bert_words.h
+    ideographs,
+    accents,
     prepend,  // `content` is prepended to a non-empty text
   };
   Kind kind = Kind::nfc;
@@ -30,12 +33,19 @@ struct NormalizerStep {
   Charsmap charsmap = {};
 };
 
+/// What BERT's normalizer does, in this order.
+struct BertNormalizer {
+  bool clean = true, ideographs = true, accents = true, lower = true;
+};
+void append_bert_steps(const BertNormalizer& bert, std::vector<NormalizerStep>& steps);
+
 std::string normalize(std::string text, const std::vector<NormalizerStep>& steps);
 
 struct SplitterStep {
   enum class Kind {
     clip_words,           // and bytes become symbols
     gpt2_words,           // the same
+    bert_words,           // words and punctuation
     white_space,          // split at White_Space, which is dropped
     space_mark,           // spaces become U+2581, one is prepended, splits before each
     space_with_previous,  // split after each space

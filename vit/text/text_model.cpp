@@ -54,6 +54,10 @@ void TextModel::encode(std::string_view word, std::vector<TokenId>& ids) const {
     encode_pairs(*pairs, vocabulary, word, ids);
     return;
   }
+  if (const auto* pieces = std::get_if<WordPieceModel>(&algorithm)) {
+    encode_pieces(*pieces, vocabulary, word, ids);
+    return;
+  }
   const auto& unigram = std::get<UnigramModel>(algorithm);
   for (const Piece& piece : best_path(unigram, vocabulary, word)) {
     // Joined unknown characters are looked up once more, as the library does.

@@ -1,5 +1,5 @@
-// A vocabulary with the rule that splits words into its tokens: byte pair encoding or unigram, as the library
-// tokenizers runs them. Words are split off elsewhere.
+// A vocabulary with the rule that splits words into its tokens: byte pair encoding, unigram or WordPiece, as
+// the library tokenizers runs them. Words are split off elsewhere.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,7 @@
 #include "vit/text/clip_words.h"
 #include "vit/text/unigram.h"
 #include "vit/text/vocabulary.h"
+#include "vit/text/word_piece.h"
 
 namespace vit::internal {
 
@@ -27,9 +28,11 @@ struct BytePairModel {
 
 struct TextModel {
   Vocabulary vocabulary;
-  std::variant<BytePairModel, UnigramModel> algorithm;
+  std::variant<BytePairModel, UnigramModel, WordPieceModel> algorithm;
 
   bool is_byte_pair() const { return std::holds_alternative<BytePairModel>(algorithm); }
+  bool is_unigram() const { return std::holds_alternative<UnigramModel>(algorithm); }
+  bool is_word_piece() const { return std::holds_alternative<WordPieceModel>(algorithm); }
   /// Appends the tokens of one word.
   void encode(std::string_view word, std::vector<TokenId>& ids) const;
 };

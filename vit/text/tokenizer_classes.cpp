@@ -195,7 +195,7 @@ BuiltTokenizer build_unigram(const TokenizerFolder& folder) {
   Charsmap charsmap;
   if (folder.has("tokenizer.json")) {
     TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
-    VIT_CHECK(!file.model.is_byte_pair(), kWhere.with(ErrorKind::mismatch),
+    VIT_CHECK(file.model.is_unigram(), kWhere.with(ErrorKind::mismatch),
               folder.file("tokenizer.json").string(), ": is not a Unigram model, as required by ",
               folder.name);
     charsmap = charsmap_of(file);
@@ -309,6 +309,39 @@ BuiltTokenizer build_siglip(const TokenizerFolder& folder) {
           "lower case, punctuation removed, white space to single spaces, SentencePiece's map of characters"};
 }
 
+TextModel bert_vocabulary(const TokenizerFolder& folder, std::vector<AddedToken>& added) {
+  if (folder.has("tokenizer.json")) {
+    TokenizerJson file = load_tokenizer_json(folder.file("tokenizer.json"));
+    VIT_CHECK(file.model.is_word_piece(), kWhere.with(ErrorKind::mismatch),
+              folder.file("tokenizer.json").string(), ": is not a WordPiece model, as required by ",
+              folder.name);
+    added = std::move(file.added);
+    return {std::move(file.model.vocabulary), WordPieceModel{}};
+  }
+  if (!folder.has("vocab.txt"))
+    missing(folder, "tokenizer.json or vocab.txt", "OFA-Sys/chinese-clip-vit-base-patch16");
+  return {load_token_list(folder.file("vocab.txt")), WordPieceModel{}};
+}
+
+BuiltTokenizer build_bert(const TokenizerFolder& folder) {
+  std::vector<AddedToken> added;
+  PipelineEncoding encoding{bert_vocabulary(folder, added), {}, {}, {}};
+  append_bert_steps({.ideographs = folder.ideographs,
+                     .accents = folder.strip_accents.value_or(folder.lower),
+                     .lower = folder.lower},
+                    encoding.normalizer);
+  encoding.splitter = {{.kind = Split::Kind::bert_words}};
+  add_tokens(folder, added, encoding);
+  const Vocabulary& vocabulary = encoding.model.vocabulary;
+  std::get<WordPieceModel>(encoding.model.algorithm).unknown = needed_id(folder, vocabulary, "unk_token");
+  TextFrame frame = frame_with_padding(folder, vocabulary);
+  frame.front = {needed_id(folder, vocabulary, "cls_token")};
+  frame.back = {needed_id(folder, vocabulary, "sep_token")};
+  return {std::move(encoding), std::move(frame),
+          "control characters removed, ideographs and punctuation as words, accents and capitals as the "
+          "folder says"};
+}
+
 /// A file of an unknown class, read as written.
 BuiltTokenizer build_as_written(const TokenizerFolder& folder) {
   if (!folder.has("tokenizer.json")) missing(folder, "tokenizer.json", "the model's own page");
@@ -342,6 +375,7 @@ BuiltTokenizer build_tokenizer(const TokenizerFolder& folder) {
   if (folder.name == "T5Tokenizer" || folder.name == "XLMRobertaTokenizer") return build_unigram(folder);
   if (folder.name == "GemmaTokenizer" || folder.name == "Siglip2Tokenizer") return build_gemma(folder);
   if (folder.name == "Tipsv2Tokenizer") return build_tipsv2(folder);
+  if (folder.name == "BertTokenizer") return build_bert(folder);
   if (folder.name == "SiglipTokenizer") return build_siglip(folder);
   return build_as_written(folder);
 }

@@ -36,6 +36,13 @@ std::vector<std::pair<const char*, const char*>> default_tokens(const std::strin
     return {{"bos_token", "<s>"},   {"eos_token", "</s>"}, {"unk_token", "<unk>"},  {"sep_token", "</s>"},
             {"pad_token", "<pad>"}, {"cls_token", "<s>"},  {"mask_token", "<mask>"}};
   }
+  if (name == "BertTokenizer") {
+    return {{"unk_token", "[UNK]"},
+            {"sep_token", "[SEP]"},
+            {"pad_token", "[PAD]"},
+            {"cls_token", "[CLS]"},
+            {"mask_token", "[MASK]"}};
+  }
   if (name == "T5Tokenizer") return {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
   if (name == "SiglipTokenizer")
     return {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "</s>"}};
@@ -91,6 +98,8 @@ void read_tokenizer_config(TokenizerFolder& folder, const Json& config) {
   folder.add_end = config.find_bool("add_eos_token");
   folder.extra_ids = config.find_size("extra_ids", {.max = 10'000});
   folder.lower = config.find_bool("do_lower_case").value_or(true);
+  folder.strip_accents = config.find_bool("strip_accents");
+  folder.ideographs = config.find_bool("tokenize_chinese_chars").value_or(true);
   if (const auto side = config.find_string("padding_side")) {
     VIT_CHECK(*side == "left" || *side == "right", kWhere, config.where(), ": padding_side ",
               in_quotes(*side));
@@ -103,6 +112,7 @@ void read_tokenizer_config(TokenizerFolder& folder, const Json& config) {
 /// Context length of transformers' text towers if config.json does not state it.
 std::size_t default_context_length(const std::string& model_type) {
   if (model_type == "siglip" || model_type == "siglip2" || model_type == "tipsv2") return 64;
+  if (model_type == "chinese_clip" || model_type == "altclip") return 512;
   return model_type == "clip" || model_type == "metaclip_2" || model_type == "clip_text_model" ? 77 : 0;
 }
 
@@ -111,8 +121,11 @@ std::size_t context_length_of(const Json& config) {
   auto text = config.find("text_config_dict");
   if (!text) text = config.find("text_config");
   const Json& from = text ? *text : config;
-  return from.find_size("max_position_embeddings", {.min = 1, .max = 1u << 20})
-      .value_or(default_context_length(model_type));
+  const auto rows = from.find_size("max_position_embeddings", {.min = 1, .max = 1u << 20});
+  if (!rows) return default_context_length(model_type);
+  if (model_type != "altclip") return *rows;
+  const std::size_t padding = from.find_size("pad_token_id", {.max = 1u << 16}).value_or(1) + 1;
+  return *rows > padding ? *rows - padding : 0;  // the rows of padding come first
 }
 
 std::string without_fast(std::string name) {
@@ -129,7 +142,8 @@ std::string transformers_class(const TokenizerFolder& folder, const std::optiona
   if (model_type == "siglip2") name = "Siglip2Tokenizer";
   if (name.empty() && (model_type == "clip" || model_type == "clip_text_model")) name = "CLIPTokenizer";
   if (name.empty() && model_type == "siglip") name = "SiglipTokenizer";
-  if (name.empty() && model_type == "metaclip_2") name = "XLMRobertaTokenizer";
+  if (name.empty() && model_type == "chinese_clip") name = "BertTokenizer";
+  if (name.empty() && (model_type == "metaclip_2" || model_type == "altclip")) name = "XLMRobertaTokenizer";
   if (name.empty() && model_type == "tipsv2") name = "Tipsv2Tokenizer";
   if (name.empty() && folder.has("vocab.json") && folder.has("merges.txt")) name = "CLIPTokenizer";
   if (name.empty() && folder.has("tokenizer.json")) name = "TokenizersBackend";

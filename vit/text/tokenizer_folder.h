@@ -40,6 +40,8 @@ struct TokenizerFolder {
   std::optional<std::size_t> extra_ids;    // T5
   std::optional<bool> add_start, add_end;  // add_bos_token, add_eos_token
   bool lower = true;                       // do_lower_case
+  std::optional<bool> strip_accents;       // BERT; as `lower` if not stated
+  bool ideographs = true;                  // tokenize_chinese_chars
 
   std::filesystem::path file(std::string_view file_name) const { return folder / file_name; }
   /// Throws Error (io) if the system fails.

@@ -31,6 +31,8 @@ struct ModelReader {
   std::optional<std::string> unknown;
   std::optional<TokenId> unknown_id;
   bool fuse_unknown = false, byte_fallback = false, word_ends = false;
+  std::string continuation;
+  std::size_t max_characters = 100;
 
   void read();
   void read_member(const std::string& key);
@@ -125,8 +127,9 @@ void ModelReader::read_member(const std::string& key) {
               in_quotes(suffix));
     word_ends = !suffix.empty();
   } else if (key == "continuing_subword_prefix") {
-    const std::string prefix = optional_string().value_or("");
-    VIT_CHECK(prefix.empty(), kUnsupported, name, ": continuing_subword_prefix ", in_quotes(prefix));
+    continuation = optional_string().value_or("");
+  } else if (key == "max_input_chars_per_word") {
+    max_characters = json.index();
   } else if (key == "ignore_merges") {
     VIT_CHECK(!json.boolean(), kUnsupported, name, ": ignore_merges");
   } else if (key == "dropout") {
@@ -146,8 +149,8 @@ void ModelReader::read() {
 TextModel ModelReader::finish() {
   VIT_CHECK(has_vocabulary, kWhere, name, ": model.vocab is missing");
   if (type.empty()) type = has_scores ? "Unigram" : "BPE";
-  VIT_CHECK(type == "BPE" || type == "Unigram", kUnsupported, name, ": models of type ",
-            plain_or_quoted(type), "; BPE and Unigram are supported");
+  VIT_CHECK(type == "BPE" || type == "Unigram" || type == "WordPiece", kUnsupported, name,
+            ": models of type ", plain_or_quoted(type), "; BPE, Unigram and WordPiece are supported");
   VIT_CHECK(has_scores == (type == "Unigram"), kWhere, name, ": model.vocab does not match the type ",
             plain_or_quoted(type));
   if (type == "Unigram") {
@@ -159,6 +162,13 @@ TextModel ModelReader::finish() {
     // Byte fallback is handled by the classes: those of transformers do not use it.
     return {std::move(vocabulary), std::move(model)};
   }
+  if (type == "WordPiece") {
+    VIT_CHECK(unknown.has_value(), kWhere, name, ": a WordPiece model without unk_token");
+    const TokenId id = vocabulary.at(*unknown);
+    return {std::move(vocabulary), WordPieceModel{id, std::move(continuation), max_characters}};
+  }
+  VIT_CHECK(continuation.empty(), kUnsupported, name, ": continuing_subword_prefix ",
+            in_quotes(continuation));
   VIT_CHECK(has_merges, kWhere, name, ": model.merges is missing");
   if (merges_text) {
     JsonStream later(*merges_text, name + ": model.merges", kWhere);

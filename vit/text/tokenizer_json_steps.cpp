@@ -78,6 +78,13 @@ void append_normalizer(const Json& step, NormalizerSteps& steps) {
     const Json map = step.at("precompiled_charsmap");
     steps.push_back({.kind = Kind::charsmap,
                      .charsmap = Charsmap(base64(map), kWhere.with(ErrorKind::format), map.where())});
+  } else if (type == "BertNormalizer") {
+    const bool lower = step.find_bool("lowercase").value_or(true);
+    append_bert_steps({.clean = step.find_bool("clean_text").value_or(true),
+                       .ideographs = step.find_bool("handle_chinese_chars").value_or(true),
+                       .accents = step.find_bool("strip_accents").value_or(lower),
+                       .lower = lower},
+                      steps);
   } else {
     refuse(step, "the normalizer " + plain_or_quoted(type));
   }
@@ -140,6 +147,8 @@ void append_splitter(const Json& step, SplitterSteps& steps) {
     VIT_CHECK(steps.empty() && step.find_bool("use_regex").value_or(true), kWhere, step.where(),
               ": ByteLevel is supported by itself with its own expression (GPT-2's), and after CLIP's");
     steps.push_back({.kind = SplitterStep::Kind::gpt2_words});
+  } else if (type == "BertPreTokenizer") {
+    steps.push_back({.kind = SplitterStep::Kind::bert_words});
   } else {
     refuse(step, "the pre-tokenizer " + plain_or_quoted(type));
   }

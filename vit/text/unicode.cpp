@@ -121,6 +121,14 @@ std::string normalize_nfc(std::string_view text) {
   return normalize(text, normalizer);
 }
 
+std::string normalize_nfd(std::string_view text) {
+  if (is_ascii(text)) return std::string(text);
+  UErrorCode status = U_ZERO_ERROR;
+  const UNormalizer2* const normalizer = unorm2_getNFDInstance(&status);
+  check_icu(status, "NFD");
+  return normalize(text, normalizer);
+}
+
 std::string normalize_nfkc(std::string_view text) {
   if (is_ascii(text)) return std::string(text);
   UErrorCode status = U_ZERO_ERROR;
@@ -168,6 +176,24 @@ bool is_letter(char32_t c) {
 
 bool is_number(char32_t c) {
   return (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_N_MASK) != 0;
+}
+
+bool is_punctuation(char32_t c) {
+  return (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_P_MASK) != 0;
+}
+
+bool is_control(char32_t c) {
+  return (U_MASK(u_charType(static_cast<UChar32>(c))) & (U_GC_C_MASK & ~U_GC_CN_MASK)) != 0;
+}
+
+bool is_of_unicode_8(char32_t c) {
+  UVersionInfo age;
+  u_charAge(static_cast<UChar32>(c), age);
+  return age[0] != 0 && age[0] <= 8;
+}
+
+bool is_nonspacing_mark(char32_t c) {
+  return u_charType(static_cast<UChar32>(c)) == U_NON_SPACING_MARK;
 }
 
 bool is_decimal_digit(char32_t c) {

@@ -26,6 +26,7 @@ constexpr std::size_t character_bytes(char first) {
 bool is_ascii(std::string_view text);
 
 std::string normalize_nfc(std::string_view text);
+std::string normalize_nfd(std::string_view text);
 std::string normalize_nfkc(std::string_view text);
 
 /// Lower case of a text with its context, as Python's str.lower: a sigma at the end of a word becomes final.
@@ -34,11 +35,15 @@ std::string lower_text(std::string_view text);
 std::string lower_letters(std::string_view text);
 std::string upper_text(std::string_view text);
 
-bool is_letter(char32_t c);         // \p{L}
-bool is_number(char32_t c);         // \p{N}
-bool is_decimal_digit(char32_t c);  // \p{Nd}
-bool is_white_space(char32_t c);    // White_Space
-bool is_python_space(char32_t c);   // str.isspace: White_Space and U+001C to U+001F
+bool is_letter(char32_t c);           // \p{L}
+bool is_number(char32_t c);           // \p{N}
+bool is_decimal_digit(char32_t c);    // \p{Nd}
+bool is_punctuation(char32_t c);      // \p{P}
+bool is_control(char32_t c);          // Cc, Cf, Co, Cs: \p{C} but for unassigned ones
+bool is_nonspacing_mark(char32_t c);  // \p{Mn}
+bool is_of_unicode_8(char32_t c);     // assigned in Unicode 8 or before
+bool is_white_space(char32_t c);      // White_Space
+bool is_python_space(char32_t c);     // str.isspace: White_Space and U+001C to U+001F
 
 /// White space as in Python's str.split: runs become one space, none is left at the ends.
 std::string join_words(std::string_view text);

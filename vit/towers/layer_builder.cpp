@@ -127,24 +127,34 @@ Differential LayerBuilder::differential(const BlockWeights& block, std::size_t i
 }
 
 Block LayerBuilder::block(const BlockWeights& block, std::size_t index) const {
+  const bool sum_norm = config_.encoder.sum_norm;
+  const NormWeights none;
+  const NormWeights& attention_input = sum_norm ? none : block.norm1;
+  const NormWeights& mlp_input = sum_norm                      ? none
+                                 : block.norm2.gamma.present() ? block.norm2
+                                                               : block.norm1;  // or none
   HeadNorms head_norms{.queries = optional_norm(block.q_norm), .keys = optional_norm(block.k_norm)};
   if (config_.attention.value_norm)
     head_norms.values = plain_rms_norm(config_.head_width(), config_.encoder.norm.eps);
-  Attention attention(linear(block.qkv, block.norm1), std::move(head_norms),
+  Attention attention(linear(block.qkv, attention_input), std::move(head_norms),
                       optional_norm(block.attention_norm),
                       linear(block.proj, block.attention_norm, block.proj_clip), config_.attention.num_heads,
                       arithmetic_.attention);
   if (config_.attention.differential) attention.set_differential(differential(block, index));
   if (config_.encoder.clipped) attention.set_clipped(clipped_qkv(block));
-  const NormWeights& mlp_input = block.norm2.gamma.present() ? block.norm2 : block.norm1;  // or none
   MlpInput in{.fc1 = linear(block.fc1, mlp_input, block.fc1_clip)};
   if (config_.mlp.kind == MlpKind::gated) in.gate.emplace(linear(block.gate, mlp_input, block.gate_clip));
   limit(in.gate, in.fc1);
   Mlp mlp(std::move(in), optional_norm(block.mlp_norm), fc2(block), config_.mlp.activation);
-  return Block(optional_norm(block.norm1), std::move(attention),
-               {.norm = optional_norm(block.branch_norm1), .scale = block.scale1.load()},
-               optional_norm(block.norm2), std::move(mlp),
-               {.norm = optional_norm(block.branch_norm2), .scale = block.scale2.load()});
+  BranchEnd end1{.norm = optional_norm(block.branch_norm1), .scale = block.scale1.load()};
+  BranchEnd end2{.norm = optional_norm(block.branch_norm2), .scale = block.scale2.load()};
+  std::optional<LayerNorm> norm1 = optional_norm(block.norm1), norm2 = optional_norm(block.norm2);
+  if (sum_norm) {
+    end1.sum_norm.swap(norm1);
+    end2.sum_norm.swap(norm2);
+  }
+  return Block(std::move(norm1), std::move(attention), std::move(end1), std::move(norm2), std::move(mlp),
+               std::move(end2));
 }
 
 /// Builds the layer of a step whose input is `width` wide.

@@ -60,17 +60,25 @@ TextTransformer::TextTransformer(TextConfig config, const TextTowerWeights& weig
   token_table_ = *table;
   positions_ = config_.sinusoidal_positions ? sinusoids(config_.context_length, config_.width)
                                             : weights.position_table.load();
+  if (config_.token_types != 0) {
+    const Tensor<float> types = weights.token_types.load();
+    added_ = Tensor<float>(Shape{config_.width});
+    std::copy_n(types.data(), config_.width, added_.data());
+  }
   with_team(/*threads=*/0, [&] {
     const LayerBuilder layers(blocks_, kernels, precision);
+    token_norm_ = layers.optional_norm(weights.token_norm);
     encoder_.emplace(layers.blocks(weights.blocks));
-    norm_.emplace(layers.norm(weights.norm));
+    norm_ = layers.optional_norm(weights.norm);
+    if (config_.pooler_dim != 0) pooler_.emplace(layers.linear(weights.pooler, layers.float32()));
     if (config_.projection_dim != 0) projection_.emplace(layers.linear(weights.projection, layers.float32()));
   });
 }
 
-bool TextTransformer::reads_last_row() const noexcept {
+bool TextTransformer::reads_one_row() const noexcept {
   if (config_.pooling == TextPooling::none) return false;
-  return config_.mask == TextMask::causal || config_.pooling == TextPooling::last;
+  return config_.mask == TextMask::causal || config_.pooling == TextPooling::last ||
+         config_.pooling == TextPooling::first;
 }
 
 std::size_t TextTransformer::pooled_place(std::span<const std::int32_t> ids) const {
@@ -115,23 +123,28 @@ ActivationShape TextTransformer::activation_shape(std::size_t num_texts, std::si
           .embed_dim = config_.width,
           .attention_dim = config_.width,
           .num_heads = config_.num_heads,
-          .hidden_dim = config_.mlp_dim,
+          .hidden_dim = std::max(config_.mlp_dim, config_.pooler_dim),
           .threads = threads};
 }
 
 void TextTransformer::embed(const Texts& texts, const Sequences& sequences, TensorView<float> rows,
                             int threads) const {
   const float factor = config_.scaled_tokens ? std::sqrt(static_cast<float>(config_.width)) : 1.0f;
+  const std::size_t first = config_.first_position;
+  const auto padding = static_cast<std::int32_t>(first) - 1;
   parallel_for(texts.count(), threads, [&](std::size_t text, int) {
     const TextExtent& extent = texts.extents[text];
+    std::size_t counted = first + (first == 0 ? extent.begin : 0);
     for (std::size_t i = 0; i < extent.count; ++i) {
-      const std::size_t place = extent.begin + i;
+      const std::int32_t id = texts.ids[text].ids[extent.begin + i];
       const std::span<float> row(rows.row(sequences.first_row(text) + i), config_.width);
-      convert_row(token_table_, static_cast<std::size_t>(texts.ids[text].ids[place]), row);
-      const float* const position = positions_.view().row(place);
+      convert_row(token_table_, static_cast<std::size_t>(id), row);
+      const float* const position = positions_.view().row(id == padding ? first - 1 : counted++);
       for (std::size_t c = 0; c < row.size(); ++c) row[c] = row[c] * factor + position[c];
+      for (std::size_t c = 0; !added_.empty() && c < row.size(); ++c) row[c] += added_.data()[c];
     }
   });
+  if (token_norm_) token_norm_->forward(rows, rows, threads);
 }
 
 void TextTransformer::pool(const Texts& texts, const Sequences& sequences, TensorView<float> rows,
@@ -157,15 +170,26 @@ void TextTransformer::pool(const Texts& texts, const Sequences& sequences, Tenso
     }
   } else {
     for (std::size_t text = 0; text < texts.count(); ++text) {
-      const std::size_t row =
-          reads_last_row() ? text : sequences.first_row(text) + texts.extents[text].pooled;
+      const std::size_t row = reads_one_row() ? text : sequences.first_row(text) + texts.extents[text].pooled;
       std::copy_n(rows.row(row), width, pooled.row(text));
     }
-    norm_->forward(pooled, pooled, pass.threads);
+    if (norm_) norm_->forward(pooled, pooled, pass.threads);
   }
-  if (projection_) return projection_->forward(pooled, texts.out, pass);
-  for (std::size_t text = 0; text < texts.count(); ++text)
-    std::copy_n(pooled.row(text), width, texts.out.row(text));
+  project(pooled, texts.out, pass);
+}
+
+void TextTransformer::project(TensorView<float> pooled, TensorView<float> out, const Pass& pass) const {
+  TensorView<float> vectors = pooled;
+  if (pooler_) {
+    vectors = projection_
+                  ? Activations::view_rows(pass.activations.hidden, pooled.num_rows(), config_.pooler_dim)
+                  : out;
+    pooler_->forward(pooled, vectors, pass);
+  }
+  if (projection_) return projection_->forward(vectors, out, pass);
+  if (pooler_) return;
+  for (std::size_t text = 0; text < out.num_rows(); ++text)
+    std::copy_n(vectors.row(text), out.num_columns(), out.row(text));
 }
 
 // ids -> rows of the token table and positions -> blocks -> pooling -> projection
@@ -182,8 +206,8 @@ void TextTransformer::run(const Texts& texts, const Pass& pass) const {
   const TensorView<float> rows =
       encoder_->forward(tokens,
                         {.sequences = sequences,
-                         .wanted = reads_last_row() ? Sequences(texts.count(), 1) : sequences,
-                         .wanted_last = true,
+                         .wanted = reads_one_row() ? Sequences(texts.count(), 1) : sequences,
+                         .wanted_last = config_.pooling != TextPooling::first,
                          .causal = config_.mask == TextMask::causal},
                         hooks, pass);
   pool(texts, sequences, rows, pass);

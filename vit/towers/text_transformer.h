@@ -67,22 +67,27 @@ class TextTransformer {
   struct Texts;
   void run(const Texts& texts, const Pass& pass) const;
   void embed(const Texts& texts, const Sequences& sequences, TensorView<float> rows, int threads) const;
-  /// Rows after the last block, only the last one of each text if reads_last_row() -> out (texts, E).
+  /// Rows after the last block, only one of each text if reads_one_row() -> out (texts, E).
   void pool(const Texts& texts, const Sequences& sequences, TensorView<float> rows, const Pass& pass) const;
+  /// pooled (texts, D) -> out (texts, E).
+  void project(TensorView<float> pooled, TensorView<float> out, const Pass& pass) const;
   TextExtent extent_of(const TextIds& text) const;
   std::size_t pooled_place(std::span<const std::int32_t> ids) const;
   ActivationShape activation_shape(std::size_t num_texts, std::size_t num_rows, int threads) const;
-  /// Whether the vector of each text is its last computed row.
-  bool reads_last_row() const noexcept;
+  /// Whether the vector of each text is one of its rows, the last computed one or the first.
+  bool reads_one_row() const noexcept;
 
   TextConfig config_;
   ModelConfig blocks_;
   const kernels::KernelTable* kernels_;
   Precision precision_;
   TensorEntry token_table_;  // (V, D), keeps its file open
-  Tensor<float> positions_;  // (T, D)
+  Tensor<float> positions_;  // (first_position + T, D)
+  Tensor<float> added_;      // (D): added to each token, if anything is
+  std::optional<LayerNorm> token_norm_;
   std::optional<Encoder> encoder_;
   std::optional<LayerNorm> norm_;
+  std::optional<Linear> pooler_;
   std::optional<Linear> projection_;
 };
 

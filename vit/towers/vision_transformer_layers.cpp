@@ -55,8 +55,7 @@ class Builder {
         out = std::ranges::copy(part->load().flat(), out).out;
       }
     }
-    return PatchEmbed(layers_.linear(weights_.patch, *layers_.arithmetic().fine), std::move(prefix),
-                      config_.patch,
+    return PatchEmbed(projection(weights_.patch, weights_.image_shift), std::move(prefix), config_.patch,
                       {.unit_pixels = config_.patch.unit_pixels,
                        .mean = weights_.pixel_mean.load(),
                        .std = weights_.pixel_std.load(),
@@ -66,9 +65,22 @@ class Builder {
                       projection_of_clips());
   }
 
+  /// A layer whose bias has `shift` added, if there is one.
+  Linear projection(const LinearWeights& weights, const WeightTensor& shift) const {
+    const kernels::LinearKernels& fine = *layers_.arithmetic().fine;
+    if (!shift.present()) return layers_.linear(weights, fine);
+    Tensor<float> bias = weights.bias.load();
+    const Tensor<float> added = shift.load();
+    for (std::size_t c = 0; c < bias.num_elements(); ++c) bias.data()[c] += added.data()[c];
+    const Tensor<float> weight = weights.weight.load();
+    return Linear(weight, bias.flat(), fine);
+  }
+
   std::optional<Linear> projection_of_clips() const {
     if (!config_.has_clips()) return std::nullopt;
-    return layers_.linear({.weight = weights_.clip, .bias = weights_.patch.bias}, *layers_.arithmetic().fine);
+    if (config_.patch.own_clips) return projection(weights_.clip, weights_.clip_shift);
+    return layers_.linear({.weight = weights_.clip.weight, .bias = weights_.patch.bias},
+                          *layers_.arithmetic().fine);
   }
 
   Position position() const {

@@ -67,7 +67,12 @@ void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& 
   }
   if (c.patch.norm) walk.norm(Part::patch_norm_gamma, pixels, weights.patch_norm, c.encoder.norm.kind);
   walk.linear(Part::patch_weight, width, pixels, weights.patch, c.patch.bias);
-  if (c.has_clips()) walk.tensor(Part::clip_weight, Shape{width, c.patch.frames * pixels}, weights.clip);
+  if (c.has_clips())
+    walk.linear(Part::clip_weight, width, c.patch.frames * pixels, weights.clip, c.patch.own_clips);
+  if (c.patch.own_clips) {
+    walk.tensor(Part::image_shift, Shape{width}, weights.image_shift);
+    walk.tensor(Part::clip_shift, Shape{width}, weights.clip_shift);
+  }
   if (c.patch.embed_norm) walk.norm(Part::embed_norm_gamma, width, weights.embed_norm, c.encoder.norm.kind);
   if (c.tokens.class_token) walk.tensor(Part::class_token, Shape{width}, weights.class_token);
   if (c.tokens.distillation_token)

@@ -107,23 +107,24 @@ struct AttentionPoolWeights {
 };
 
 struct ModelWeights {
-  LinearWeights patch;              // (C, K P P), channel-major patch vector
-  WeightTensor clip;                // (C, frames K P P), of patches of several frames
-  WeightTensor pixel_mean;          // (K)
-  WeightTensor pixel_std;           // (K)
-  NormWeights patch_norm;           // (K P P)
-  NormWeights embed_norm;           // (C)
-  WeightTensor class_token;         // (C)
-  WeightTensor distillation_token;  // (C)
-  WeightTensor register_tokens;     // (R, C)
-  WeightTensor late_tokens;         // (Q, C)
-  WeightTensor position_table;      // (rows, C)
-  WeightTensor between_tables;      // (depth - 1, 1, rows, C)
-  WeightTensor class_angles;        // (d / 2)
-  WeightTensor rope_frequencies;    // (2, depth, H, d / 2), x then y: mixed rope
-  WeightTensor rope_periods;        // (d / 4): stored periods
-  RelativeWeights relative;         // of all blocks
-  NormWeights norm_pre;             // (C)
+  LinearWeights patch;                   // (C, K P P), channel-major patch vector
+  LinearWeights clip;                    // (C, frames K P P), of patches of several frames
+  WeightTensor image_shift, clip_shift;  // (C), added to both
+  WeightTensor pixel_mean;               // (K)
+  WeightTensor pixel_std;                // (K)
+  NormWeights patch_norm;                // (K P P)
+  NormWeights embed_norm;                // (C)
+  WeightTensor class_token;              // (C)
+  WeightTensor distillation_token;       // (C)
+  WeightTensor register_tokens;          // (R, C)
+  WeightTensor late_tokens;              // (Q, C)
+  WeightTensor position_table;           // (rows, C)
+  WeightTensor between_tables;           // (depth - 1, 1, rows, C)
+  WeightTensor class_angles;             // (d / 2)
+  WeightTensor rope_frequencies;         // (2, depth, H, d / 2), x then y: mixed rope
+  WeightTensor rope_periods;             // (d / 4): stored periods
+  RelativeWeights relative;              // of all blocks
+  NormWeights norm_pre;                  // (C)
   std::vector<BlockWeights> blocks;
   NormWeights norm;  // (C)
   AttentionPoolWeights pool;

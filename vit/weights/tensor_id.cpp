@@ -9,6 +9,9 @@ namespace {
 constexpr std::string_view kNames[] = {"patch.weight",
                                        "patch.bias",
                                        "clip.weight",
+                                       "clip.bias",
+                                       "image_shift",
+                                       "clip_shift",
                                        "pixel_mean",
                                        "pixel_std",
                                        "patch_norm.gamma",
@@ -145,6 +148,7 @@ constexpr std::string_view kNames[] = {"patch.weight",
                                        "head_distillation.weight",
                                        "head_distillation.bias",
                                        "token_table",
+                                       "token_types",
                                        "logit_scale",
                                        "logit_bias"};
 static_assert(std::size(kNames) == kNumParts);

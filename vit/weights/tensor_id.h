@@ -16,7 +16,10 @@ enum class Part : std::uint8_t {
   patch_weight,
   patch_bias,
   clip_weight,  // of patches of several frames: those of each frame, (K P P), one after the other
-  pixel_mean,   // of each channel, of pixels that the model normalizes
+  clip_bias,    // where it is not that of patches
+  image_shift,  // added to patches of an image, and of several frames
+  clip_shift,
+  pixel_mean,  // of each channel, of pixels that the model normalizes
   pixel_std,
   patch_norm_gamma,  // on the pixels of a patch, before they are projected
   patch_norm_beta,
@@ -152,6 +155,7 @@ enum class Part : std::uint8_t {
   head_distillation_weight,
   head_distillation_bias,
   token_table,  // of text towers
+  token_types,
   logit_scale,
   logit_bias,
 };
@@ -221,7 +225,8 @@ constexpr bool is_vector(Part part) {
     case Part::projection_weight:
     case Part::head_weight:
     case Part::head_distillation_weight:
-    case Part::token_table: return false;
+    case Part::token_table:
+    case Part::token_types: return false;
     default: return true;
   }
 }

@@ -14,6 +14,7 @@ ModelConfig block_config(const TextConfig& c) {
   out.encoder.norm.eps = c.norm_eps;
   out.mlp.activation = c.activation;
   out.attention.qkv_bias = c.qkv_bias;
+  out.encoder.sum_norm = c.sum_norm;
   return out;
 }
 
@@ -21,14 +22,23 @@ void for_each_tensor(const TextConfig& c, TextTowerWeights& weights, const Visit
   const auto part = [&](Part name, const Shape& shape, WeightTensor& tensor) {
     visit({.part = name}, shape, tensor);
   };
+  const auto norm = [&](Part gamma, NormWeights& of) {
+    part(gamma, Shape{c.width}, of.gamma);
+    part(next(gamma), Shape{c.width}, of.beta);
+  };
   part(Part::token_table, Shape{c.vocabulary_size, c.width}, weights.token_table);
   if (!c.sinusoidal_positions)
-    part(Part::position_table, Shape{c.context_length, c.width}, weights.position_table);
+    part(Part::position_table, Shape{c.first_position + c.context_length, c.width}, weights.position_table);
+  if (c.token_types != 0) part(Part::token_types, Shape{c.token_types, c.width}, weights.token_types);
+  if (c.token_norm) norm(Part::norm_pre_gamma, weights.token_norm);
   for_each_block_tensor(block_config(c), weights.blocks, visit);
-  part(Part::norm_gamma, Shape{c.width}, weights.norm.gamma);
-  part(Part::norm_beta, Shape{c.width}, weights.norm.beta);
+  if (c.final_norm) norm(Part::norm_gamma, weights.norm);
+  if (c.pooler_dim != 0) {
+    part(Part::pooler_weight, Shape{c.pooler_dim, c.width}, weights.pooler.weight);
+    part(Part::pooler_bias, Shape{c.pooler_dim}, weights.pooler.bias);
+  }
   if (c.projection_dim != 0) {
-    part(Part::projection_weight, Shape{c.projection_dim, c.width}, weights.projection.weight);
+    part(Part::projection_weight, Shape{c.projection_dim, c.pooled_dim()}, weights.projection.weight);
     if (c.projection_bias) part(Part::projection_bias, Shape{c.projection_dim}, weights.projection.bias);
   }
   if (!c.score) return;

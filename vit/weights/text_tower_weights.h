@@ -15,10 +15,13 @@ namespace vit::internal {
 
 struct TextTowerWeights {
   WeightTensor token_table;     // (V, D)
-  WeightTensor position_table;  // (T, D)
+  WeightTensor position_table;  // (first_position + T, D)
+  WeightTensor token_types;     // (token_types, D)
+  NormWeights token_norm;       // (D)
   std::vector<BlockWeights> blocks;
   NormWeights norm;          // (D)
-  LinearWeights projection;  // (E, D)
+  LinearWeights pooler;      // (pooler_dim, D)
+  LinearWeights projection;  // (E, D), of a pooler's output (E, pooler_dim)
   WeightTensor logit_scale;  // one number, the logarithm of the scale
   WeightTensor logit_bias;   // one number
 };

@@ -28,6 +28,7 @@ std::optional<RopeConvention> convention_of(const PositionConfig& position) {
   switch (position.coordinates) {
     case CoordinateRule::index: break;
     case CoordinateRule::scaled_to_reference: out.coordinates = PatchCoordinates::scaled_to_reference; break;
+    case CoordinateRule::corners: out.coordinates = PatchCoordinates::corners; break;
     case CoordinateRule::centered: out.coordinates = PatchCoordinates::centered; break;
   }
   out.offset = position.coordinate_offset;

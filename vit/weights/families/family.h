@@ -61,6 +61,7 @@ std::span<const Family* const> families();
 extern const Family kTimmFamily;        // families/timm_vit.cpp
 extern const Family kNaverFamily;       // families/naver_rope_vit.cpp
 extern const Family kBaaiFamily;        // families/baai_eva02.cpp
+extern const Family kMetaVjepaFamily;   // families/meta_vjepa.cpp
 extern const Family kMetaDinov2Family;  // families/meta_dino.cpp
 extern const Family kMetaDinov3Family;
 extern const Family kOpenAiOwnFamily;  // families/openai_clip.cpp
@@ -91,40 +92,41 @@ extern const Family kHfVitPoseBackboneFamily;
 extern const Family kDepthAnything3Family;  // families/depth_anything_3.cpp
 extern const Family kDepthAnythingFamily;   // families/depth_anything.cpp
 // vision towers of language models, and other rotary encoders
-extern const Family kHfQwenVlFamily;       // families/hf_qwen_vl.cpp
-extern const Family kHfPaddleOcrVlFamily;  // families/hf_paddleocr_vl.cpp
-extern const Family kHfKimiFamily;         // families/hf_kimi.cpp
-extern const Family kHfPixtralFamily;      // families/hf_pixtral.cpp
-extern const Family kHfGlm4vFamily;        // families/hf_glm4v.cpp
-extern const Family kHfGemma4Family;       // families/hf_gemma4.cpp
-extern const Family kHfVjepa2Family;       // families/hf_vjepa2.cpp
-extern const Family kHfLlama4Family;       // families/hf_llama4.cpp
-extern const Family kHfErnieVlFamily;      // families/hf_ernie_vl.cpp
-extern const Family kHfSapiens2Family;     // families/hf_sapiens2.cpp
-extern const Family kHfSam3Family;         // families/hf_sam3.cpp
-extern const Family kHfRiceFamily;         // families/hf_rice.cpp
-extern const Family kHfLlavaFamily;        // families/hf_llava.cpp
-extern const Family kHfInternVlFamily;     // families/hf_internvl.cpp
-extern const Family kHfAimv2Family;        // families/hf_aimv2.cpp
-extern const Family kHfBlipFamily;         // families/hf_blip.cpp
-extern const Family kHfRenamedFamily;      // families/hf_renamed.cpp
-extern const Family kHfPix2StructFamily;   // families/hf_pix2struct.cpp
-extern const Family kHfSamFamily;          // families/hf_sam.cpp
-extern const Family kHfSamDeepSeekFamily;  // families/hf_sam_deepseek.cpp
-extern const Family kHfSamOcrFamily;       // families/hf_sam_ocr.cpp
-extern const Family kHfVitDetFamily;       // families/hf_vitdet.cpp
-extern const Family kHfHunyuanFamily;      // families/hf_hunyuan.cpp
-extern const Family kHfStepFamily;         // families/hf_step.cpp
-extern const Family kHfInklingFamily;      // families/hf_inkling.cpp
-extern const Family kHfMuseFamily;         // families/hf_muse.cpp
-extern const Family kHfMiniMaxFamily;      // families/hf_minimax.cpp
-extern const Family kHfBridgeTowerFamily;  // families/hf_bridgetower.cpp
-extern const Family kHfVideoFamily;        // families/hf_video.cpp
-extern const Family kHfAstFamily;          // families/hf_ast.cpp
-extern const Family kTimmGemma4Family;     // families/timm_gemma4.cpp
-extern const Family kTimmSamFamily;        // families/timm_sam.cpp
-extern const Family kTimmTowerFamily;      // families/timm_towers.cpp
-extern const Family kCroCoFamily;          // families/naver_croco.cpp
+extern const Family kHfQwenVlFamily;        // families/hf_qwen_vl.cpp
+extern const Family kHfPaddleOcrVlFamily;   // families/hf_paddleocr_vl.cpp
+extern const Family kHfKimiFamily;          // families/hf_kimi.cpp
+extern const Family kHfPixtralFamily;       // families/hf_pixtral.cpp
+extern const Family kHfGlm4vFamily;         // families/hf_glm4v.cpp
+extern const Family kHfGemma4Family;        // families/hf_gemma4.cpp
+extern const Family kHfVjepa2Family;        // families/hf_vjepa2.cpp
+extern const Family kHfLlama4Family;        // families/hf_llama4.cpp
+extern const Family kHfErnieVlFamily;       // families/hf_ernie_vl.cpp
+extern const Family kHfSapiens2Family;      // families/hf_sapiens2.cpp
+extern const Family kHfSam3Family;          // families/hf_sam3.cpp
+extern const Family kHfRiceFamily;          // families/hf_rice.cpp
+extern const Family kHfPerceptionLmFamily;  // families/hf_perception_lm.cpp
+extern const Family kHfLlavaFamily;         // families/hf_llava.cpp
+extern const Family kHfInternVlFamily;      // families/hf_internvl.cpp
+extern const Family kHfAimv2Family;         // families/hf_aimv2.cpp
+extern const Family kHfBlipFamily;          // families/hf_blip.cpp
+extern const Family kHfRenamedFamily;       // families/hf_renamed.cpp
+extern const Family kHfPix2StructFamily;    // families/hf_pix2struct.cpp
+extern const Family kHfSamFamily;           // families/hf_sam.cpp
+extern const Family kHfSamDeepSeekFamily;   // families/hf_sam_deepseek.cpp
+extern const Family kHfSamOcrFamily;        // families/hf_sam_ocr.cpp
+extern const Family kHfVitDetFamily;        // families/hf_vitdet.cpp
+extern const Family kHfHunyuanFamily;       // families/hf_hunyuan.cpp
+extern const Family kHfStepFamily;          // families/hf_step.cpp
+extern const Family kHfInklingFamily;       // families/hf_inkling.cpp
+extern const Family kHfMuseFamily;          // families/hf_muse.cpp
+extern const Family kHfMiniMaxFamily;       // families/hf_minimax.cpp
+extern const Family kHfBridgeTowerFamily;   // families/hf_bridgetower.cpp
+extern const Family kHfVideoFamily;         // families/hf_video.cpp
+extern const Family kHfAstFamily;           // families/hf_ast.cpp
+extern const Family kTimmGemma4Family;      // families/timm_gemma4.cpp
+extern const Family kTimmSamFamily;         // families/timm_sam.cpp
+extern const Family kTimmTowerFamily;       // families/timm_towers.cpp
+extern const Family kCroCoFamily;           // families/naver_croco.cpp
 
 /// A text tower in the file of an image tower.
 inline constexpr Ignored kTextTower[] = {
@@ -153,6 +155,7 @@ struct TextFamily {
 std::span<const TextFamily* const> text_families();
 
 extern const TextFamily kHfTextFamily;        // families/hf_text.cpp
+extern const TextFamily kHfBertTextFamily;    // families/hf_bert_text.cpp
 extern const TextFamily kTipsv2TextFamily;    // families/hf_tipsv2.cpp
 extern const TextFamily kOpenClipTextFamily;  // families/open_clip_text.cpp
 extern const TextFamily kDinoTextFamily;      // families/dino_text.cpp

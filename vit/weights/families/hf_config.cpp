@@ -43,10 +43,21 @@ std::string hf_model_type(const SourceFiles& files) {
   return files.config ? files.config->find_string("model_type").value_or("") : "";
 }
 
-bool hf_class_contains(const Json& config, std::string_view part) {
+namespace {
+
+std::string class_of(const Json& config) {
   const auto classes = config.find("architectures");
-  return classes && classes->is_array() && classes->size() != 0 &&
-         std::string((*classes)[0].as_string()).find(part) != std::string::npos;
+  return classes && classes->is_array() && classes->size() != 0 ? std::string((*classes)[0].as_string()) : "";
+}
+
+}  // namespace
+
+std::string hf_architecture(const SourceFiles& files) {
+  return class_of(*files.config);
+}
+
+bool hf_class_contains(const Json& config, std::string_view part) {
+  return class_of(config).find(part) != std::string::npos;
 }
 
 ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDefaults& defaults) {
@@ -59,10 +70,7 @@ ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDe
   }
   ModelConfig c;
   c.library = "transformers";
-  if (const auto classes = files.config->find("architectures");
-      classes && classes->is_array() && classes->size() != 0) {
-    c.architecture = (*classes)[0].as_string();
-  }
+  c.architecture = hf_architecture(files);
   c.embed_dim = json.find_size("hidden_size").value_or(defaults.hidden_size);
   c.encoder.depth = json.find_size("num_hidden_layers").value_or(defaults.num_layers);
   c.attention.num_heads = json.find_size("num_attention_heads").value_or(defaults.num_heads);

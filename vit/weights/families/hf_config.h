@@ -22,6 +22,9 @@ struct HfDefaults {
 /// config.json's model_type; "" if there is none.
 std::string hf_model_type(const SourceFiles& files);
 
+/// The class that config.json names, "" if it names none.
+std::string hf_architecture(const SourceFiles& files);
+
 /// Whether config.json names a class whose name contains `part`: "ForImageClassification", "WithProjection".
 bool hf_class_contains(const Json& config, std::string_view part);
 

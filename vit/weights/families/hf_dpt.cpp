@@ -12,7 +12,7 @@ namespace hf_dpt {
 namespace {
 
 constexpr Where kWhere{"hf_dpt", ErrorKind::unsupported};
-constexpr std::string_view kOwnPrefixes[] = {"dpt."};
+constexpr std::string_view kOwnPrefixes[] = {"dpt.", ""};
 
 constexpr HeadRow kDepth[] = {
     {"extra.*", "head.projection.*"},
@@ -122,6 +122,7 @@ ParsedModel read(const SourceFiles& files) {
   const bool own = has_own_vit(config), classes = hf_class_contains(config, "ForSemanticSegmentation");
   ParsedModel out = own ? kHfVitFamily.read(files) : read_backbone(files);
   if (own) out.config.position.resampling = TableResampling::bilinear;
+  if (own && files.has_weights && !files.match.prefix.ends_with("dpt.")) return out;  // a DPTModel
   out.dense = DenseReading{.config = read_head(files, out.config), .tables = {}};
   if (!own) out.dense->tables.push_back({"", "", tap_norm_rows(out.config)});
   out.dense->tables.push_back({"", "", kHfDptNeck});
@@ -134,10 +135,6 @@ std::optional<Match> match(const SourceFiles& files) {
   if (hf_model_type(files) != "dpt") return std::nullopt;
   if (!has_own_vit(*files.config)) return match_backbone(files);
   const auto found = match_anchor(files, "embeddings.patch_embeddings.projection.weight", kOwnPrefixes);
-  VIT_CHECK(found || files.tensors.find("embeddings.patch_embeddings.projection.weight") == nullptr,
-            kWhere.with(ErrorKind::unsupported), files.weights_name,
-            ": a DPTModel, the backbone without a head, is not implemented; DPTForDepthEstimation and "
-            "DPTForSemanticSegmentation are");
   VIT_CHECK(found, kWhere.with(ErrorKind::mismatch), files.weights_name,
             ": no tensor dpt.embeddings.patch_embeddings.projection.weight");
   return found;

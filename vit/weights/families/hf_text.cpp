@@ -107,10 +107,7 @@ Json text_config(const Json& whole) {
 TextConfig read_sizes(const SourceFiles& files, const Json& json, bool siglip) {
   TextConfig c;
   c.library = "transformers";
-  if (const auto classes = files.config->find("architectures");
-      classes && classes->is_array() && classes->size() != 0) {
-    c.architecture = (*classes)[0].as_string();
-  }
+  c.architecture = hf_architecture(files);
   c.width = json.find_size("hidden_size", kCount).value_or(siglip ? 768 : 512);
   c.depth = json.find_size("num_hidden_layers", kCount).value_or(12);
   c.num_heads = json.find_size("num_attention_heads", kCount).value_or(siglip ? 12 : 8);

@@ -82,7 +82,9 @@ constexpr Ignored kConvolutionDecoder[] = {
     {"decoder.0.bias", "decoder of the pretraining task", Place::outside}};
 
 bool has_pooler(const SourceFiles& files, const ModelConfig& config) {
-  const bool is_possible = config.family == "vit" || config.family == "deit" || config.family == "flava";
+  const bool is_bare_dpt = config.family == "dpt" && !files.match.prefix.ends_with("dpt.");
+  const bool is_possible =
+      config.family == "vit" || config.family == "deit" || config.family == "flava" || is_bare_dpt;
   if (!is_possible || config.head.num_classes != 0) return false;
   if (files.find("pooler.dense.weight") == nullptr && files.find("pooler.dense.bias") == nullptr)
     return false;

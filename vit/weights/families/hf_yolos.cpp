@@ -10,7 +10,7 @@ namespace hf_yolos {
 namespace {
 
 constexpr Where kWhere{"hf_yolos", ErrorKind::mismatch};
-constexpr std::string_view kPrefixes[] = {"vit."};
+constexpr std::string_view kPrefixes[] = {"vit.", ""};
 constexpr std::string_view kAnchor = "embeddings.patch_embeddings.projection.weight";
 
 constexpr Row kRows[] = {
@@ -33,6 +33,8 @@ constexpr HeadRow kHead[] = {
     {"boxes.{}.*", "bbox_predictor.layers.{}.*"},
     {"classes.{}.*", "class_labels_classifier.layers.{}.*"},
 };
+/// The model without boxes pools the class token.
+constexpr Row kPooler[] = {{Part::pooler_weight, "pooler.dense.*"}};
 constexpr Ignored kIgnored[] = {
     {"pooler.dense.weight", "pooler, which boxes do not read"},
     {"pooler.dense.bias", "pooler, which boxes do not read"},
@@ -77,11 +79,18 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
 }
 
 ParsedModel read(const SourceFiles& files) {
-  VIT_CHECK(!files.has_weights || files.find("bbox_predictor.layers.0.weight", Place::outside) != nullptr,
+  const bool is_bare = files.has_weights && !files.match.prefix.ends_with("vit.");
+  VIT_CHECK(!files.has_weights || is_bare ||
+                files.find("bbox_predictor.layers.0.weight", Place::outside) != nullptr,
             kWhere.with(ErrorKind::unsupported), files.weights_name,
             ": a YOLOS without the layers that give boxes (bbox_predictor.layers.0.weight)");
   ParsedModel out{.config = read_config(files), .layout = {kRows, kHfVitBlocks}, .ignored = {kIgnored}};
   if (files.find("encoder.interpolation.mid_position_embeddings") != nullptr) out.layout.add(kModuleTables);
+  if (is_bare) {
+    out.config.head.pooler = files.find("pooler.dense.weight") != nullptr;
+    if (out.config.head.pooler) out.layout.add(kPooler);
+    return out;
+  }
   out.dense = DenseReading{.config = read_head(files, out.config), .tables = {{"", "", kHead}}};
   return out;
 }
@@ -89,9 +98,6 @@ ParsedModel read(const SourceFiles& files) {
 std::optional<Match> match(const SourceFiles& files) {
   if (hf_model_type(files) != "yolos") return std::nullopt;
   const auto found = match_anchor(files, kAnchor, kPrefixes);
-  VIT_CHECK(found || files.tensors.find(kAnchor) == nullptr, kWhere.with(ErrorKind::unsupported),
-            files.weights_name,
-            ": a YolosModel, the backbone without a head, is not implemented; YolosForObjectDetection is");
   VIT_CHECK(found, kWhere, files.weights_name, ": no tensor vit.", kAnchor);
   return found;
 }

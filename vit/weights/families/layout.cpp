@@ -42,6 +42,8 @@ std::vector<std::size_t> Source::stored_shape(const Shape& shape, const FormSize
     return {shape[0], shape[1] / (patch * patch), patch, patch};
   if (row.form == Form::frames && shape.rank() == 2)
     return {shape[0], shape[1] / (patch * patch), sizes_of.frames, patch, patch};
+  if (row.form == Form::one_frame && shape.rank() == 2)
+    return {shape[0], shape[1] / (patch * patch), 1, patch, patch};
   if (row.form == Form::frames_apart)
     return {shape[0], shape[1] / (patch * patch * sizes_of.frames), sizes_of.frames, patch, patch};
   if (row.form == Form::cell_kernel && shape.rank() == 2)

@@ -24,6 +24,7 @@ enum class Form : std::uint8_t {
   as_stored,        // in the shape of the part; further dimensions of 1 in front do not count
   convolution,      // (C, K, P, P) for (C, K P P)
   frames,           // (C, K, frames, P, P) for (C, K P P): the kernels of equal frames are added
+  one_frame,        // (C, K, 1, P, P) for (C, K P P)
   frames_apart,     // the same for (C, frames K P P)
   pixels,           // (C, P P 3) or (P P 3): the channels of a pixel side by side
   transposed,       // (in, out)
@@ -63,6 +64,7 @@ constexpr bool applies(Form form, Part part) {
     case Form::pixels:
       return part == Part::patch_weight || part == Part::patch_norm_gamma || part == Part::patch_norm_beta;
     case Form::frames:
+    case Form::one_frame:
     case Form::frames_apart:
     case Form::cell_kernel:
     case Form::window_kernel:

@@ -93,7 +93,8 @@ constexpr std::string_view kWholeModels[] = {"qwen2_vl",
                                              "ultravbert",
                                              "granite4_vision",
                                              "deepseek_vl_hybrid",
-                                             "bridgetower"};
+                                             "bridgetower",
+                                             "perception_lm"};
 
 /// What precedes the names of tower and projector in the files of whole models, the longest first.
 constexpr std::string_view kOuter[] = {"thinker.",   "vlm.model.", "vlm.",   "model.model.",
