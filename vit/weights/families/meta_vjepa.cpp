@@ -34,7 +34,6 @@ static_assert(is_complete(kRows));
 
 constexpr Ignored kIgnored[] = {
     {"norms_block.*", "of an earlier block's tokens, which only training reads"},
-    {"predictor.*", "used in training only", Place::outside},
 };
 
 ParsedModel read(const SourceFiles& files) {
