@@ -772,7 +772,7 @@ TOWERS = {
         "num_frames": 6, "tubelet_size": 2, "use_mean_pooling": True, "qv_bias": True, "layer_norm_eps": 1e-12,
         "id2label": {"0": "walk", "1": "run", "2": "jump"}}),
     "vjepa2.1": (vjepa2_1, "ema_encoder.module.backbone.", {
-        "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 2, "intermediate_size": 96, "patch_size": 4}),
+        "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 2, "intermediate_size": 96, "patch_size": 8}),
 }
 
 
@@ -787,7 +787,8 @@ def main(root, only):
             image = np.random.default_rng(100 + i).standard_normal((3, height, width)).astype(np.float32)
             key = "ab"[i]
             expected[key + ".pixels"] = image[None]
-            r, c = np.meshgrid(np.arange(height // 4), np.arange(width // 4), indexing="ij")
+            edge = config.get("patch_size", 4)
+            r, c = np.meshgrid(np.arange(height // edge), np.arange(width // edge), indexing="ij")
             expected[key + ".positions"] = np.stack([r, c], -1).reshape(-1, 2).astype(np.int64)
             results = tower(weights, prefix, config.get("vision_config", config), image.astype(np.float64))
             expected.update({f"{key}.{n}.f64": x for n, x in results.items()})

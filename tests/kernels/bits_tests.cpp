@@ -144,7 +144,7 @@ TEST_CASE("bits: boxes of queries have the same bits under all kernels that fuse
 }
 
 TEST_CASE("bits: text towers have the same bits under all kernels that fuse, and on other machines") {
-  for (const char* name : {"hf-clip", "hf-siglip", "hf-metaclip2", "hf-tipsv2"})
+  for (const char* name : {"hf-clip", "hf-siglip", "hf-metaclip2", "hf-tipsv2", "hf-chinese-clip"})
     check_folder(std::string("text/") + name, digest_of_texts);
 }
 

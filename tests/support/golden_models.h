@@ -33,6 +33,7 @@ inline ModelOptions options_of(const std::filesystem::path& folder) {
   }
   if (std::filesystem::exists(config_file(folder))) return options;
   const Json facts = load_json(folder / "case.json");
+  if (!facts.find("architecture")) return options;  // the names of its tensors say what it is
   options.architecture = facts.at("architecture").as_string();
   options.overrides["num_heads"] = std::to_string(facts.at("geometry").at("heads").as_size());
   return options;

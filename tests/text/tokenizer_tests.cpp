@@ -149,7 +149,8 @@ TEST_CASE("text: what a folder lacks is named") {
   CHECK_ERROR(ErrorKind::io, ("sentencepiece.bpe.model"), with_class("XLMRobertaTokenizer"));
   CHECK_ERROR(ErrorKind::io, ("vocab.json", "merges.txt"), with_class("CLIPTokenizer"));
   CHECK_ERROR(ErrorKind::io, ("tokenizer.model"), with_class("Tipsv2Tokenizer"));
-  CHECK_ERROR(ErrorKind::unsupported, ("BertTokenizer"), with_class("BertTokenizer"));
+  CHECK_ERROR(ErrorKind::io, ("BertTokenizer", "vocab.txt"), with_class("BertTokenizer"));
+  CHECK_ERROR(ErrorKind::unsupported, ("MarkupLMTokenizer"), with_class("MarkupLMTokenizer"));
   CHECK_ERROR(ErrorKind::argument, ("byte 1"),
               Tokenizer::load(data_path("golden/tokenizers/clip")).encode("a\xFF"));
 }
