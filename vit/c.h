@@ -595,7 +595,8 @@ enum {
 enum {
   VIT_UPSAMPLE_BILINEAR = 0, /* between the centers of patches */
   VIT_UPSAMPLE_SHIFT = 1,    /* of several passes, for which the image is moved by parts of a patch */
-  VIT_UPSAMPLE_GUIDED = 2    /* along the edges of the image */
+  VIT_UPSAMPLE_GUIDED = 2,   /* along the edges of the image */
+  VIT_UPSAMPLE_LEARNED = 3   /* by the network in the file `upsampler` */
 };
 
 /* Settings of a classifier of pixels. Zeros mean the defaults of `vit fit --truth`. */
@@ -616,6 +617,7 @@ typedef struct vit_pixel_options {
   size_t neighbors;      /* of KNN; 0: 20 */
   double strength;       /* of LOGISTIC: C of scikit-learn; 0: by cross-validation */
   int32_t threads;       /* 0: all cores. Results do not depend on it. */
+  const char* upsampler; /* of LEARNED: the published file of NAF, AnyUp or JAFAR; else NULL */
 } vit_pixel_options;
 
 /* Classes of pixels, and the working memory for them: for one thread at a time. */
@@ -631,6 +633,10 @@ VIT_API vit_status vit_pixels_fit(const vit_model* model, const vit_input* image
  * all cores. */
 VIT_API vit_status vit_pixels_load(const vit_model* model, const char* path, int32_t threads,
                                    vit_pixels** pixels);
+/* The same, with the file of the learned upsampler that they belong to, if it is no longer where it was;
+ * another one is a MISMATCH. */
+VIT_API vit_status vit_pixels_load_upsampled(const vit_model* model, const char* path, const char* upsampler,
+                                             int32_t threads, vit_pixels** pixels);
 /* Writes them to a safetensors file, atomically. */
 VIT_API vit_status vit_pixels_save(const vit_pixels* pixels, const char* path);
 /* Frees them. */

@@ -46,7 +46,7 @@ VIT_MEMBERS(vit_anomaly_options, &S::struct_size, &S::layers, &S::num_layers, &S
             &S::coreset_fraction, &S::coreset_count, &S::quantile, &S::score, &S::foreground);
 VIT_MEMBERS(vit_pixel_options, &S::struct_size, &S::layers, &S::num_layers, &S::scales, &S::num_scales,
             &S::size_kind, &S::upsampling, &S::height, &S::width, &S::shifts, &S::color, &S::method,
-            &S::neighbors, &S::strength, &S::threads);
+            &S::neighbors, &S::strength, &S::threads, &S::upsampler);
 VIT_MEMBERS(vit_segment_options, &S::struct_size, &S::threshold, &S::mask_threshold, &S::overlap, &S::stuff,
             &S::num_stuff, &S::task, &S::reserved);
 VIT_MEMBERS(vit_box, &S::x0, &S::y0, &S::x1, &S::y1);
@@ -108,6 +108,7 @@ constexpr vit_status kWrong = VIT_ERROR_ARGUMENT, kFine = VIT_OK;
 CWalk::Others other_statuses() {
   return {
       // may be NULL, as the header states
+      {"vit_pixels_load_upsampled\\.upsampler (null|empty)", VIT_OK},  // where it was
       {".*\\.(sizes|num_cut|held_out|threshold|confidence|message|counts|num_bytes|logit_factor|scaling|"
        "probabilities) null",
        kFine},
@@ -307,6 +308,9 @@ void walk_classes(CWalk& walk, const vit_model* model, const vit_input& image, v
   WALK(vit_pixels_save, "", learned, head_path.c_str());
   vit_pixels* learned_again = nullptr;
   WALK(vit_pixels_load, "", model, head_path.c_str(), 1, &learned_again);
+  vit_pixels_free(learned_again);
+  learned_again = nullptr;
+  WALK(vit_pixels_load_upsampled, "", model, head_path.c_str(), "", 1, &learned_again);
   WALK(vit_pixels_label, "", learned, 1, &text);
   std::int32_t held_out = 0;
   WALK(vit_pixels_iou, "", learned, &confidence, &held_out);

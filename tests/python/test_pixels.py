@@ -79,3 +79,19 @@ def test_what_is_wrong_is_named(shipped, tmp_path):
     pixels.save(tmp_path / "pixels.safetensors")
     with pytest.raises(vitcpp.MismatchError, match="fitted on features of"):
         vitcpp.PixelClassifier.load(vitcpp.load(DATA / "golden/models/rope-axial"), tmp_path / "pixels.safetensors")
+
+
+def test_a_learned_upsampler_is_remembered(shipped, tmp_path):
+    network = DATA / "golden/upsamplers/anyup.pth"
+    pixels = vitcpp.PixelClassifier(shipped, size="native", upsample=network).fit(picture(), strokes())
+    pixels.save(tmp_path / "pixels.safetensors")
+    found = pixels.predict_proba(picture())
+    for upsample in (None, network):
+        again = vitcpp.PixelClassifier.load(shipped, tmp_path / "pixels.safetensors", upsample=upsample)
+        assert np.array_equal(again.predict_proba(picture()), found)
+    with pytest.raises(vitcpp.MismatchError, match="is NAF"):
+        vitcpp.PixelClassifier.load(
+            shipped, tmp_path / "pixels.safetensors", upsample=DATA / "golden/upsamplers/naf.pth"
+        )
+    with pytest.raises(vitcpp.ArgumentError, match="or a file"):
+        vitcpp.PixelClassifier(shipped, upsample="sharp")

@@ -200,6 +200,7 @@ class PixelOptions(Options):
         ("neighbors", c_size_t),
         ("strength", c_double),
         ("threads", c_int32),
+        ("upsampler", c_char_p),
     ]
 
 
@@ -376,7 +377,7 @@ _CALLS: dict[str, list[Any]] = {
     "vit_pixels_fit": [
         c_void_p, POINTER(Input), POINTER(Array), c_size_t, POINTER(c_char_p), c_size_t, POINTER(PixelOptions), _HANDLE,
     ],
-    "vit_pixels_load": [c_void_p, c_char_p, c_int32, _HANDLE],
+    "vit_pixels_load_upsampled": [c_void_p, c_char_p, c_char_p, c_int32, _HANDLE],
     "vit_pixels_save": [c_void_p, c_char_p],
     "vit_pixels_label": [c_void_p, c_size_t, POINTER(c_char_p)],
     "vit_pixels_iou": [c_void_p, POINTER(c_double), POINTER(c_int32)],

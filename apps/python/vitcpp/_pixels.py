@@ -18,6 +18,7 @@ from ._results import Results
 
 _METHODS = {"logistic": 0, "knn": 1, "centroid": 2}
 _UPSAMPLINGS = {"bilinear": 0, "shift": 1, "guided": 2}
+_LEARNED = 3
 _HELD_OUT = ("nothing", "strokes", "images")
 _INT32 = 3
 
@@ -31,7 +32,7 @@ class PixelClassifier:
         layers: Blocks whose features are joined, negative ones from the end; none: the patches after the final norm.
         size: "model" or S: the shortest edge, the whole image in its aspect ratio; (H, W): squashed to it; "native": its own.
         scales: Features at these multiples of the size are joined.
-        upsample: "bilinear", "shift" or "guided": from patches to pixels.
+        upsample: From patches to pixels: "bilinear", "shift", "guided", or the published file of NAF, AnyUp or JAFAR.
         color: Whether red, green and blue of a pixel are features, too.
         strength: C of scikit-learn's LogisticRegression; None: by cross-validation.
         neighbors: That vote (knn).
@@ -48,15 +49,19 @@ class PixelClassifier:
         layers: Sequence[int] = (),
         size: Size = "model",
         scales: Sequence[float] = (),
-        upsample: str = "bilinear",
+        upsample: str | os.PathLike[str] = "bilinear",
         color: bool = False,
         strength: float | None = None,
         neighbors: int = 20,
         threads: int = 0,
     ) -> None:
-        for name, value, known in (("method", method, _METHODS), ("upsample", upsample, _UPSAMPLINGS)):
-            if value not in known:
-                raise ArgumentError(f"[vitcpp] {name} must be one of {', '.join(known)}, found {value!r}")
+        if method not in _METHODS:
+            raise ArgumentError(f"[vitcpp] method must be one of {', '.join(_METHODS)}, found {method!r}")
+        is_word = isinstance(upsample, str) and upsample in _UPSAMPLINGS
+        if not is_word and not (isinstance(upsample, (str, os.PathLike)) and os.path.isfile(upsample)):
+            raise ArgumentError(
+                f"[vitcpp] upsample must be one of {', '.join(_UPSAMPLINGS)}, or a file, found {upsample!r}"
+            )
         self.model = model
         self.threads = integer("threads", threads, 0)
         kind, height, width = _size(size)
@@ -71,12 +76,13 @@ class PixelClassifier:
             size_kind=kind,
             height=height,
             width=width,
-            upsampling=_UPSAMPLINGS[upsample],
+            upsampling=_UPSAMPLINGS.get(upsample, _LEARNED) if isinstance(upsample, str) else _LEARNED,
             color=int(color),
             method=_METHODS[method],
             neighbors=integer("neighbors", neighbors, 1),
             strength=0.0 if strength is None else strength,
             threads=self.threads,
+            upsampler=None if is_word else lib.encoded(upsample),
         )
         self._handle: lib.Handle | None = None
         self.classes_: npt.NDArray[Any] = np.empty(0, np.int64)
@@ -133,10 +139,27 @@ class PixelClassifier:
         return self
 
     @classmethod
-    def load(cls, model: Model, path: str | os.PathLike[str], threads: int = 0) -> PixelClassifier:
-        """Classes that save() or `vit fit --truth` wrote. Raises MismatchError if they belong to another model."""
+    def load(
+        cls,
+        model: Model,
+        path: str | os.PathLike[str],
+        threads: int = 0,
+        upsample: str | os.PathLike[str] | None = None,
+    ) -> PixelClassifier:
+        """Classes that save() or `vit fit --truth` wrote. Raises MismatchError if they belong to another model.
+
+        Args:
+            upsample: The file of their learned upsampler, if it is no longer where it was.
+        """
         out = cls(model, threads=threads)
-        out._handle = lib.Handle("pixels", "vit_pixels_load", model._open().pointer, lib.encoded(path), out.threads)
+        out._handle = lib.Handle(
+            "pixels",
+            "vit_pixels_load_upsampled",
+            model._open().pointer,
+            lib.encoded(path),
+            None if upsample is None else lib.encoded(upsample),
+            out.threads,
+        )
         labels = []
         for index in range(lib.library.vit_pixels_size(out._handle.pointer)):
             label = ctypes.c_char_p()

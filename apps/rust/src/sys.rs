@@ -89,6 +89,7 @@ pub const VIT_FIT_CENTROID: i32 = 2;
 pub const VIT_UPSAMPLE_BILINEAR: i32 = 0;
 pub const VIT_UPSAMPLE_SHIFT: i32 = 1;
 pub const VIT_UPSAMPLE_GUIDED: i32 = 2;
+pub const VIT_UPSAMPLE_LEARNED: i32 = 3;
 pub const VIT_DEPTH_METRE: i32 = 0;
 pub const VIT_DEPTH_INVERSE: i32 = 1;
 pub const VIT_DEPTH_RELATIVE: i32 = 2;
@@ -362,6 +363,7 @@ pub struct PixelOptions {
     pub neighbors: usize,
     pub strength: f64,
     pub threads: i32,
+    pub upsampler: *const c_char,
 }
 
 #[repr(C)]
@@ -580,6 +582,13 @@ extern "C" {
         pixels: *mut *mut Pixels,
     ) -> Status;
     pub fn vit_pixels_load(model: *const Model, path: *const c_char, threads: i32, pixels: *mut *mut Pixels) -> Status;
+    pub fn vit_pixels_load_upsampled(
+        model: *const Model,
+        path: *const c_char,
+        upsampler: *const c_char,
+        threads: i32,
+        pixels: *mut *mut Pixels,
+    ) -> Status;
     pub fn vit_pixels_save(pixels: *const Pixels, path: *const c_char) -> Status;
     pub fn vit_pixels_free(pixels: *mut Pixels);
     pub fn vit_pixels_size(pixels: *const Pixels) -> usize;

@@ -96,6 +96,25 @@ TEST_CASE("c: classes of pixels") {
   vit_pixels_free(again);
   const ModelHandle other = load(data_path("golden/models/rope-axial").string());
   CHECK(vit_pixels_load(other.get(), file.c_str(), 1, &again) == VIT_ERROR_MISMATCH);
+  const std::string network = data_path("golden/upsamplers/naf.pth").string();
+  vit_pixels* upsampled = nullptr;
+  CHECK(vit_pixels_load_upsampled(model.get(), file.c_str(), network.c_str(), 1, &upsampled) ==
+        VIT_ERROR_MISMATCH);
+  vit_pixel_options by_network = options;
+  by_network.upsampling = VIT_UPSAMPLE_LEARNED;
+  CHECK(vit_pixels_fit(model.get(), inputs().data(), &array, 1, names, 2, &by_network, &upsampled) ==
+        VIT_ERROR_ARGUMENT);
+  CHECK(contains(vit_last_error(), "upsampler"));
+  by_network.upsampler = network.c_str();
+  REQUIRE(vit_pixels_fit(model.get(), inputs().data(), &array, 1, names, 2, &by_network, &upsampled) ==
+          VIT_OK);
+  REQUIRE(vit_pixels_save(upsampled, file.c_str()) == VIT_OK);
+  vit_pixels_free(upsampled);
+  REQUIRE(vit_pixels_load(model.get(), file.c_str(), 1, &upsampled) == VIT_OK);
+  vit_pixels_free(upsampled);
+  REQUIRE(vit_pixels_load_upsampled(model.get(), file.c_str(), network.c_str(), 1, &upsampled) == VIT_OK);
+  REQUIRE(vit_pixels_run(upsampled, inputs().data(), 1, 0, results.get()) == VIT_OK);
+  vit_pixels_free(upsampled);
   array.shape[1] -= 1;
   CHECK(vit_pixels_fit(model.get(), inputs().data(), &array, 1, names, 2, &options, &again) ==
         VIT_ERROR_MISMATCH);

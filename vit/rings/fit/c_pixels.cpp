@@ -1,5 +1,6 @@
 // Classes of pixels of the C interface.
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -31,7 +32,11 @@ PixelOptions pixel_options_of(const vit_pixel_options& given, const Model& model
   const std::span<const double> scales = span_of(given.scales, given.num_scales, "scales");
   if (!scales.empty()) out.scales.assign(scales.begin(), scales.end());
   out.size = input_size(given.size_kind, given.height, given.width);
-  out.upsampling = enum_of(given.upsampling, PixelUpsampling::guided, "upsampling");
+  out.upsampling = enum_of(given.upsampling, PixelUpsampling::learned, "upsampling");
+  const std::string_view upsampler = given.upsampler == nullptr ? "" : given.upsampler;
+  VIT_CHECK((out.upsampling == PixelUpsampling::learned) == !upsampler.empty(), kCall,
+            "upsampler is the file of VIT_UPSAMPLE_LEARNED, and of no other upsampling");
+  if (!upsampler.empty()) out.upsampler = PixelUpsampler::load(upsampler);
   if (given.shifts != 0) out.shifts = given.shifts;
   out.color = given.color != 0;
   return out;
@@ -99,16 +104,30 @@ vit_status vit_pixels_fit(const vit_model* model, const vit_input* images, const
   });
 }
 
-vit_status vit_pixels_load(const vit_model* model, const char* path, int32_t threads, vit_pixels** pixels) {
+namespace {
+
+vit_status load_pixels(const vit_model* model, const char* path, const std::filesystem::path& upsampler,
+                       int32_t threads, vit_pixels** pixels) {
   return guarded([&] {
     const std::shared_ptr<const Model>& from = object_at(model, "model").model;
     vit_pixels*& out = object_at(pixels, "pixels");
-    PixelHead head = PixelHead::load(&object_at(path, "path"));
+    PixelHead head = PixelHead::load(&object_at(path, "path"), upsampler);
     head.check(*from);
     PixelExtractor extractor(from, head.options, threads);
     const DecodeOptions decoding = Preprocessor(from->preprocess_config()).decode_options();
     out = new vit_pixels{std::move(head), std::move(extractor), decoding, threads};
   });
+}
+
+}  // namespace
+
+vit_status vit_pixels_load(const vit_model* model, const char* path, int32_t threads, vit_pixels** pixels) {
+  return load_pixels(model, path, {}, threads, pixels);
+}
+
+vit_status vit_pixels_load_upsampled(const vit_model* model, const char* path, const char* upsampler,
+                                     int32_t threads, vit_pixels** pixels) {
+  return load_pixels(model, path, upsampler == nullptr ? "" : upsampler, threads, pixels);
 }
 
 vit_status vit_pixels_save(const vit_pixels* pixels, const char* path) {

@@ -333,9 +333,10 @@ std::shared_ptr<const PixelUpsampler> load_upsampler(const Json& made, const std
   const std::filesystem::path file =
       moved.empty() ? std::filesystem::path(made.at("file").as_string()) : moved;
   std::error_code unknown;
-  VIT_CHECK(std::filesystem::exists(file, unknown), kHead.with(ErrorKind::io), path.string(),
+  VIT_CHECK(std::filesystem::is_regular_file(file, unknown), kHead.with(ErrorKind::io), path.string(),
             ": its features are upsampled by ", in_quotes(name), " (", in_quotes(fingerprint), ") of ",
-            in_quotes(file.string()), ", which does not exist; --upsample FILE names its new place");
+            in_quotes(file.string()),
+            ", which does not exist or is no file; --upsample FILE names its new place");
   std::shared_ptr<const PixelUpsampler> out = PixelUpsampler::load(file);
   VIT_CHECK(out->name() == name && out->fingerprint() == fingerprint, kHead.with(ErrorKind::mismatch),
             path.string(), ": its features are upsampled by ", in_quotes(name), " (", in_quotes(fingerprint),

@@ -25,6 +25,11 @@ vit_status vit_pixels_load(const vit_model* /*model*/, const char* /*path*/, int
                            vit_pixels** /*pixels*/) {
   return refuse_pixels();
 }
+vit_status vit_pixels_load_upsampled(const vit_model* /*model*/, const char* /*path*/,
+                                     const char* /*upsampler*/, int32_t /*threads*/,
+                                     vit_pixels** /*pixels*/) {
+  return refuse_pixels();
+}
 vit_status vit_pixels_save(const vit_pixels* /*pixels*/, const char* /*path*/) {
   return refuse_pixels();
 }

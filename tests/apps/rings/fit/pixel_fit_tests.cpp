@@ -146,7 +146,7 @@ TEST_CASE("apps: a learned upsampler is remembered by the head, and another one 
   fails(segment({"--upsample", "guided"}), 2, "a head knows its way");
   fails(segment({"--upsample", golden("anyup")}), 1, "is AnyUp");
   std::filesystem::rename(network, folder / "moved.pth");
-  fails(segment({}), 1, "naf.pth\", which does not exist; --upsample FILE names its new place");
+  fails(segment({}), 1, "naf.pth\", which does not exist or is no file; --upsample FILE names its new place");
   const RunResult moved = segment({"--upsample", folder / "moved.pth"});
   CAPTURE(moved.err);
   CHECK(moved.exit_code == 0);
