@@ -8,9 +8,12 @@
 #include "apps/vit/ground/base64.h"
 #include "apps/vit/inputs/pixel_labels.h"
 #include "tests/apps/pixel_files.h"
+#include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
 #include "vit/api/head_file.h"
 #include "vit/fit.h"
+#include "vit/io/json_writer.h"
+#include "vit/io/pickle.h"
 #include "vit/pixels.h"
 
 namespace vit::fuzz {
@@ -110,14 +113,50 @@ void run_pixel_head(std::string_view input) {
     throw std::logic_error("what is written is read as another head");
 }
 
+void run_upsampler(std::string_view input) {
+  static const test::TemporaryFolder folder(kInMemory);
+  (void)PixelUpsampler::load(folder.write("network.safetensors", input));
+}
+
+std::vector<std::string> upsampler_seeds() {
+  std::vector<std::string> out;
+  for (const char* const name : {"naf.pth", "anyup.pth", "jafar.pth"}) {
+    const std::filesystem::path golden =
+        std::filesystem::path(VIT_FUZZ_DATA_DIR) / "golden/upsamplers" / name;
+    const internal::TensorFile file = internal::open_pickle(golden);
+    std::string header, numbers;
+    for (const internal::TensorEntry& entry : file.entries()) {
+      const Tensor<float> values = internal::to_float(entry);
+      std::string sizes;
+      for (const std::size_t size : entry.shape) sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
+      header += (header.empty() ? "{" : ",") + internal::json_string(entry.name) +
+                R"(:{"dtype":"F32","shape":[)" + sizes + R"(],"data_offsets":[)" +
+                std::to_string(numbers.size());
+      numbers.append(reinterpret_cast<const char*>(values.data()), values.num_elements() * sizeof(float));
+      header += "," + std::to_string(numbers.size()) + "]}";
+    }
+    out.push_back(test::safetensors(header + "}", numbers));
+  }
+  return out;
+}
+
 std::vector<std::string> pixel_head_seeds() {
+  const std::string network = std::string(VIT_FUZZ_DATA_DIR) + "/golden/upsamplers/naf.pth";
+  const std::string fingerprint = PixelUpsampler::load(network)->fingerprint();
   return {R"({"format": 1, "layers": [1, 3], "size": {"kind": "fixed", "height": 518, "width": 518},
              "scales": [1.0, 0.5], "upsampling": "guided", "shifts": 2, "color": true, "unit_length": false,
              "sources": ["3", "7"], "background": false, "images": 2, "pixels": 100, "held_out": "images",
              "cross_validated_iou": 0.5})",
           R"({"format": 1, "layers": [], "size": {"kind": "native"}, "scales": [1.0], "upsampling": "shift",
              "shifts": 4, "color": false, "unit_length": true, "sources": [], "background": true, "images": 1,
-             "pixels": 1, "held_out": "nothing", "cross_validated_iou": null})"};
+             "pixels": 1, "held_out": "nothing", "cross_validated_iou": null})",
+          R"({"format": 1, "layers": [], "size": {"kind": "model"}, "scales": [1.0], "upsampling": "learned",
+             "shifts": 2, "color": false, "unit_length": true, "upsampler": {"name": "NAF", "fingerprint": ")" +
+              fingerprint + R"(",
+             "file": )" +
+              internal::json_string(network) +
+              R"(}, "sources": [], "background": true, "images": 1, "pixels": 1, "held_out": "nothing",
+             "cross_validated_iou": null})"};
 }
 
 }  // namespace vit::fuzz

@@ -11,6 +11,10 @@ namespace vit::fuzz {
 void run_pixel_labels(std::string_view input);
 std::vector<std::string> pixel_labels_seeds();
 
+/// The input is the file of a learned upsampler, .safetensors.
+void run_upsampler(std::string_view input);
+std::vector<std::string> upsampler_seeds();
+
 /// The input is what a head of pixels says about itself.
 void run_pixel_head(std::string_view input);
 std::vector<std::string> pixel_head_seeds();

@@ -73,6 +73,7 @@ std::span<const Target> targets() {
 #ifdef VIT_FUZZ_PIXELS
       {"pixel_labels", run_pixel_labels, pixel_labels_seeds},
       {"pixel_head", run_pixel_head, pixel_head_seeds},
+      {"upsampler", run_upsampler, upsampler_seeds},
 #endif
 #ifdef VIT_FUZZ_PROGRAM
       {"npy", run_npy, npy_seeds},

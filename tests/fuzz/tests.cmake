@@ -10,7 +10,7 @@ add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuz
                                     ${fuzz_dir}/fuzz_rope.cpp ${fuzz_dir}/structures.cpp)
 target_include_directories(vit_fuzz_targets PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(vit_fuzz_targets PUBLIC vit::vit PRIVATE ZLIB::ZLIB)
-set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_dense.cpp ${fuzz_dir}/fuzz_model.cpp ${fuzz_dir}/fuzz_text.cpp
+set_source_files_properties(${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_dense.cpp ${fuzz_dir}/fuzz_model.cpp ${fuzz_dir}/fuzz_text.cpp ${fuzz_dir}/fuzz_pixels.cpp
                             PROPERTIES COMPILE_DEFINITIONS "VIT_FUZZ_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
 if(TARGET vit_program_parts)  # what only the program reads
   list(APPEND fuzz_targets npy truth_map labels index_facts index_files index_vectors index_partial page_index page_index_partial jsonl_partial paths texts boxes prompts video_header run_facts)
@@ -19,7 +19,7 @@ if(TARGET vit_program_parts)  # what only the program reads
   target_link_libraries(vit_fuzz_targets PUBLIC vit_program_parts)
 endif()
 if(TARGET vit_program_parts AND fit IN_LIST VIT_RINGS)
-  list(APPEND fuzz_targets pixel_labels pixel_head)
+  list(APPEND fuzz_targets pixel_labels pixel_head upsampler)
   target_sources(vit_fuzz_targets PRIVATE ${fuzz_dir}/fuzz_pixels.cpp)
   target_compile_definitions(vit_fuzz_targets PRIVATE VIT_FUZZ_PIXELS)
 endif()
