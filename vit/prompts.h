@@ -135,7 +135,7 @@ class VIT_API PromptModel {
 
  private:
   friend struct internal::PromptParts;
-  explicit PromptModel(std::unique_ptr<const internal::PromptParts> parts);
+  [[gnu::visibility("hidden")]] explicit PromptModel(std::unique_ptr<const internal::PromptParts> parts);
   std::unique_ptr<const internal::PromptParts> parts_;
 };
 
@@ -152,7 +152,7 @@ class VIT_API PromptFeatures {
 
  private:
   friend class PromptSegmenter;
-  explicit PromptFeatures(std::unique_ptr<internal::KeptMaps> maps);
+  [[gnu::visibility("hidden")]] explicit PromptFeatures(std::unique_ptr<internal::KeptMaps> maps);
   std::unique_ptr<const internal::KeptMaps> maps_;
 };
 

@@ -1,4 +1,5 @@
-# Compiles every installed header by itself, with the installed headers and those of the given packages.
+# Compiles every installed header by itself, with the installed headers and those of the given packages. Functions of their
+# classes that take types of the library's inside are no symbols of a shared library.
 # cmake -DCOMPILER=c++ -DPREFIX=... -DINCLUDES=FOLDER,... -DOUTPUT=folder -P check_headers.cmake
 file(GLOB_RECURSE headers RELATIVE "${PREFIX}/include" "${PREFIX}/include/vit/*.h")
 list(LENGTH headers count)
@@ -11,6 +12,7 @@ foreach(folder ${INCLUDES})
   list(APPEND includes "-isystem" "${folder}")
 endforeach()
 set(failed "")
+set(exported "")
 foreach(header ${headers})
   # a header that leaves its includes to others fails as the first one
   file(WRITE "${OUTPUT}/first.cpp" "#include <${header}>\n")
@@ -18,8 +20,17 @@ foreach(header ${headers})
   if(NOT result EQUAL 0)
     string(APPEND failed "  ${header}\n")
   endif()
+  file(STRINGS "${PREFIX}/include/${header}" functions REGEX "[(,].*internal::")
+  foreach(line ${functions})
+    if(NOT line MATCHES "gnu::visibility|^ *//")
+      string(APPEND exported "  ${header}: ${line}\n")
+    endif()
+  endforeach()
 endforeach()
 if(failed)
   message(FATAL_ERROR "headers that do not compile by themselves:\n${failed}")
+endif()
+if(exported)
+  message(FATAL_ERROR "functions that need [[gnu::visibility(\"hidden\")]], for they take internal types:\n${exported}")
 endif()
 message(STATUS "${count} installed headers compile by themselves")

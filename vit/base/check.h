@@ -61,10 +61,10 @@ class MessagePart {
 };
 
 /// The parts one after the other.
-VIT_API std::string concatenate(std::initializer_list<MessagePart> parts);
+std::string concatenate(std::initializer_list<MessagePart> parts);
 
 /// Throws Error with their text.
-[[noreturn]] VIT_API void fail_with(const Where& where, std::initializer_list<MessagePart> parts);
+[[noreturn]] void fail_with(const Where& where, std::initializer_list<MessagePart> parts);
 
 /// Concatenates text and numbers into one string: text("rows ", 3, " of ", 7).
 template <typename... Parts>

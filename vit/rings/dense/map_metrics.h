@@ -34,15 +34,14 @@ struct DepthMeasures {
 /// Of the pixels whose truth is finite and between `lowest` and `highest`. `depth` and `truth` (H, W).
 /// Predictions are cut to these limits after the alignment. Throws Error for maps of different sizes;
 /// nothing if no pixel has a truth.
-VIT_API std::optional<DepthMeasures> measure_depth(TensorView<const float> depth,
-                                                   TensorView<const float> truth, DepthAlignment alignment,
-                                                   float lowest, float highest);
+std::optional<DepthMeasures> measure_depth(TensorView<const float> depth, TensorView<const float> truth,
+                                           DepthAlignment alignment, float lowest, float highest);
 
 // ----------------------------------------------------------------------------------------------------
 // segments
 
 /// Pixels of all classes as others, over all images.
-class VIT_API ClassScores {
+class ClassScores {
  public:
   explicit ClassScores(std::size_t num_classes);
   /// Maps (H, W). Pixels whose truth is no class do not count; a prediction of none is an error of the
@@ -70,7 +69,7 @@ struct PanopticSegment {
 };
 
 /// Panoptic quality (Kirillov et al. 2019), as panopticapi computes it.
-class VIT_API PanopticScores {
+class PanopticScores {
  public:
   explicit PanopticScores(std::size_t num_classes);
   /// Maps (H, W) of ids, -1 = none. Throws Error for maps of different sizes, and for an id that no segment
