@@ -145,6 +145,7 @@ class PixelFitting : public ImageWork {
   int finish(ImageRun& run) override {
     if (interrupted()) return 0;
     run.progress().finish("");
+    if (run.inputs().size() == 1 && run.progress().num_failed() > 0) return 1;  // its line says it all
     VIT_CHECK(trainer_.num_pixels() > 0, "fit", options_.pixels.truth.string(),
               ": no labels of an image that could be read");
     release_interrupts();  // nothing is lost until the head is written
@@ -170,6 +171,7 @@ class PixelFitting : public ImageWork {
     std::vector<Input> kept;
     std::vector<fs::path> names;
     std::size_t num_without = 0;
+    bool has_empty = false;  // labels that label no pixel
     std::string without;
     for (std::size_t i = 0; i < list.inputs.size(); ++i) {
       bool has_labels = false;
@@ -177,6 +179,7 @@ class PixelFitting : public ImageWork {
         const std::optional<PixelLabels> labels = files_.read(list.inputs[i], names_[i], std::nullopt);
         has_labels = labels && (!labels->found.empty() || labels->values.num_elements() == 1);
         if (labels) classes_.add(*labels);
+        has_empty = has_empty || (labels && !has_labels);
       });
       if (failure.empty() && !has_labels) {
         if (num_without++ == 0) without = list.inputs[i].name;
@@ -193,8 +196,9 @@ class PixelFitting : public ImageWork {
     const bool has_failures = std::ranges::any_of(failures_, [](const std::string& f) { return !f.empty(); });
     VIT_CHECK(classes_.size() > 0 || has_failures, "fit", truth, ": no labels of any of ", num_images,
               num_images == 1 ? " image" : " images", " (", printable(without),
-              "); labels are NAME.png or NAME.json (LabelMe) in a folder, or a file of COCO or CVAT that "
-              "names the images");
+              has_empty ? "): there are files of labels, and no pixel in them has a label"
+                        : "); labels are NAME.png or NAME.json (LabelMe) in a folder, or a file of COCO or "
+                          "CVAT that names the images");
     if (num_without > 0)
       list.notes.push_back(
           {"", text(num_without, " of ", num_images, " images have no labels in ", truth,
