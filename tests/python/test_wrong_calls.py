@@ -123,6 +123,8 @@ class Right:
         learner = vitcpp.PixelClassifier(m, "centroid").fit(pixels, labels)
         learner.save(self.folder / "pixels.safetensors")
         prompts = vitcpp.PromptModel(golden / "prompts/sam3", threads=1)
+        pages = vitcpp.PageModel(golden / "pages/colmodernvbert", threads=1)
+        questions = pages.encode_queries(["a cat"])
         words = vitcpp.load(golden / "boxes/owlv2", threads=1)
         return {
             "AnomalyModel.fit": (vitcpp.AnomalyModel.fit, {"model": m, "good": [image]}),
@@ -139,6 +141,10 @@ class Right:
             "Model.segment": (vitcpp.load(golden / "dense/hf-eomt", threads=1).segment, {"x": image}),
             "Model.detect": (words.detect, {"x": image, "candidate_labels": ["a cat"]}),
             "Model.pose": (vitcpp.load(golden / "boxes/vitpose", threads=1).pose, {"x": image}),
+            "PageModel": (vitcpp.PageModel, {"path": golden / "pages/colmodernvbert"}),
+            "PageModel.encode_pages": (pages.encode_pages, {"images": [image]}),
+            "PageModel.encode_queries": (pages.encode_queries, {"texts": ["a cat"]}),
+            "PageModel.score": (pages.score, {"queries": questions, "pages": questions}),
             "PromptModel": (vitcpp.PromptModel, {"path": golden / "prompts/sam3"}),
             "PromptModel.encode": (prompts.encode, {"image": image}),
             "PromptModel.segment": (prompts.segment, {"image": image, "text": "cat"}),
@@ -173,6 +179,7 @@ ACCEPTED = [
     r"Tokenizer\.__call__ text=.*|Tokenizer\.token index=-1",
     r"PixelClassifier (layers=\[99\]|scales=.*|strength=.*|neighbors=.*)",  # looked at by fit()
     r"Model\.pose boxes=(\[\]|ndarray of shape \(0,\))|PromptModel\..* input_boxes=(\[\]|ndarray of shape \(0,\))",
+    r"PageModel\.encode_queries texts=\[''\]",
     r"PromptModel\.(detect|pixels|segment) text=('nonsense'|\[\])",
 ]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import ImageLike, Inputs, integer, listed, numbers
+from ._inputs import Images, Inputs, images_of, integer, listed, numbers
 from ._model import Precision, _chosen, _PRECISIONS
 from ._results import Results
 
@@ -53,10 +53,10 @@ class PageModel:
         """Numbers of a vector, E."""
         return int(lib.library.vit_page_model_dim(self._handle.pointer))
 
-    def encode_pages(self, images: Sequence[ImageLike]) -> list[Floats]:
-        """The vectors (t, E) of each image, in any form that Model.embed() takes, of length 1; t differs from page to page."""
+    def encode_pages(self, images: Images) -> list[Floats]:
+        """The vectors (t, E) of each image, of length 1; t differs from page to page. An image or a sequence of them, in any form that Model.embed() takes."""
         out: list[Floats] = []
-        for image in listed("images", images):
+        for image in images_of(images):
             inputs, found = Inputs([image]), Results()  # each array is a view of its results
             lib.call("vit_page_encoder_page", self._encoder(), inputs.array, found.handle.pointer)
             out.append(found.one(0, lib.PAGE_VECTORS))

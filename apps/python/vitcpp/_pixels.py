@@ -151,6 +151,8 @@ class PixelClassifier:
         Args:
             upsample: The file of their learned upsampler, if it is no longer where it was.
         """
+        if upsample is not None and not (isinstance(upsample, (str, os.PathLike)) and os.path.isfile(upsample)):
+            raise ArgumentError(f"[vitcpp] upsample must be a file, found {upsample!r}")
         out = cls(model, threads=threads)
         out._handle = lib.Handle(
             "pixels",
