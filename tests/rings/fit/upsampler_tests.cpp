@@ -97,29 +97,57 @@ TEST_CASE("upsamplers: damaged weights are errors that name the file and the ten
   CHECK_THROWS_WITH_AS((void)load(true), doctest::Contains("damaged.safetensors"), Error);
 }
 
-TEST_CASE("upsamplers: classes of pixels are those of the features that a network gives to pixels") {
-  constexpr std::size_t kHeight = 70, kWidth = 91, kRows = 9, kColumns = 11, kFeatures = 8;
+namespace {
+
+constexpr std::size_t kHeight = 70, kWidth = 91, kRows = 9, kColumns = 11, kFeatures = 8;
+
+Image drawn() {
   Image image(kHeight, kWidth);
   for (std::size_t i = 0; i < 3 * kHeight * kWidth; ++i)
     image.data()[i] = static_cast<std::uint8_t>((i * 37 + i / 300 * 11) % 251);
+  return image;
+}
+
+Tensor<float> drawn_patches() {
   Tensor<float> patches(Shape{kRows, kColumns, kFeatures});
   for (std::size_t i = 0; i < patches.num_elements(); ++i)
     patches.data()[i] = static_cast<float>((i * 7919) % 101) / 50.0f - 1.0f;
+  return patches;
+}
+
+/// Of patches that cover the image evenly.
+PixelFeatures features_by(const std::shared_ptr<const PixelUpsampler>& upsampler, bool unit_length) {
+  const Image image = drawn();
+  const Tensor<float> patches = drawn_patches();
   std::vector<double> ys, xs;
   for (std::size_t r = 0; r < kRows; ++r)
     ys.push_back((static_cast<double>(r) + 0.5) * static_cast<double>(kHeight) / kRows);
   for (std::size_t c = 0; c < kColumns; ++c)
     xs.push_back((static_cast<double>(c) + 0.5) * static_cast<double>(kWidth) / kColumns);
+  return PixelFeatures::of(
+      image, {.upsampling = PixelUpsampling::learned, .upsampler = upsampler, .unit_length = unit_length},
+      {.ys = ys, .xs = xs, .features = {patches.data(), Shape{kRows * kColumns, kFeatures}}});
+}
+
+/// The upper and the lower rows.
+Tensor<std::int32_t> drawn_labels() {
   Tensor<std::int32_t> labels(Shape{kHeight, kWidth});
   for (std::size_t i = 0; i < labels.num_elements(); ++i)
     labels.data()[i] = i / kWidth < 8 ? 0 : i / kWidth > 60 ? 1 : -1;
+  return labels;
+}
+
+}  // namespace
+
+TEST_CASE("upsamplers: classes of pixels are those of the features that a network gives to pixels") {
+  const Image image = drawn();
+  const Tensor<float> patches = drawn_patches();
+  const Tensor<std::int32_t> labels = drawn_labels();
   for (const std::string name : {"naf", "anyup", "jafar"}) {
     CAPTURE(name);
     const auto upsampler = PixelUpsampler::load(test::data_path("golden/upsamplers/" + name + ".pth"));
     const Tensor<float> expected = upsampler->upsample(image, patches);
-    const PixelFeatures features = PixelFeatures::of(
-        image, {.upsampling = PixelUpsampling::learned, .upsampler = upsampler, .unit_length = false},
-        {.ys = ys, .xs = xs, .features = {patches.data(), Shape{kRows * kColumns, kFeatures}}});
+    const PixelFeatures features = features_by(upsampler, /*unit_length=*/false);
     PixelTrainer trainer;
     trainer.add(features, labels);
     const PixelHead head = trainer.fit(FitMethod::logistic, {.strength = 1.0});
@@ -141,6 +169,61 @@ TEST_CASE("upsamplers: classes of pixels are those of the features that a networ
     CHECK(feature_error < 3e-6f);  // of values up to 1: the tiles, and the sums of tiles, are others
     CHECK(error < 1e-5f);
   }
+}
+
+// The weights of NAF follow from the image only, so that upsample() takes any values of patches.
+TEST_CASE("upsamplers: vectors of patches of length one, and votes of neighbors, are upsampled as they are") {
+  const Image image = drawn();
+  const auto upsampler = PixelUpsampler::load(test::data_path("golden/upsamplers/naf.pth"));
+  const PixelFeatures features = features_by(upsampler, /*unit_length=*/true);
+  Tensor<float> patches = drawn_patches();
+  for (std::size_t i = 0; i < kRows * kColumns; ++i) {
+    const std::span<float> vector(patches.data() + i * kFeatures, kFeatures);
+    double sum = 0;
+    for (const float x : vector) sum += static_cast<double>(x) * static_cast<double>(x);
+    for (float& x : vector) x = static_cast<float>(static_cast<double>(x) / std::sqrt(sum));
+  }
+  const Tensor<float> expected = upsampler->upsample(image, patches);
+  std::vector<float> of_pixel(kFeatures);
+  float feature_error = 0;
+  for (std::size_t i = 0; i < kHeight * kWidth; i += 7) {
+    features.at(i % kWidth, i / kWidth, of_pixel);
+    for (std::size_t c = 0; c < kFeatures; ++c)
+      feature_error = std::max(feature_error, std::abs(of_pixel[c] - expected.view().row(i)[c]));
+  }
+  CHECK(feature_error < 3e-6f);
+
+  PixelTrainer trainer, other;
+  trainer.add(features, drawn_labels(), 1);
+  other.add(features, drawn_labels(), 2);
+  CHECK(std::ranges::equal(std::span(trainer.rows().data(), trainer.rows().num_elements()),
+                           std::span(other.rows().data(), other.rows().num_elements())));
+  const PixelHead head = trainer.fit(FitMethod::knn, {.neighbors = 3});
+  const Tensor<float> found = head.probabilities(features, 1);
+  CHECK(std::ranges::equal(found.flat(), head.probabilities(features, 2).flat()));
+  constexpr std::size_t kHeads = 4;  // of NAF: each has a part of the values
+  Tensor<float> votes(Shape{kRows, kColumns, 2 * kHeads});
+  for (std::size_t i = 0; i < kRows * kColumns; ++i) {
+    const PixelPatches of = features.patches();
+    features.at(static_cast<std::size_t>(of.xs[i % kColumns]), static_cast<std::size_t>(of.ys[i / kColumns]),
+                of_pixel);
+    std::vector<float> logits(2);
+    head.classifier.apply(of_pixel, logits);
+    for (std::size_t j = 0; j < 2 * kHeads; ++j)
+      votes.data()[i * 2 * kHeads + j] = 1 / (1 + std::exp(logits[1 - j % 2] - logits[j % 2]));
+  }
+  const Tensor<float> shares = upsampler->upsample(image, votes);
+  float error = 0, least = 1, most = 0;
+  for (std::size_t i = 0; i < kHeight * kWidth; ++i) {
+    float mean = 0;
+    for (std::size_t g = 0; g < kHeads; ++g) mean += shares.view().row(i)[2 * g + 1] / kHeads;
+    const float share = found.view()[1].row(i / kWidth)[i % kWidth];
+    error = std::max(error, std::abs(mean - share));
+    least = std::min(least, share);
+    most = std::max(most, share);
+  }
+  CHECK(error < 3e-6f);
+  CHECK(most - least > 0.1f);  // the votes differ
 }
 
 }  // namespace vit
