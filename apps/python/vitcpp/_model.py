@@ -135,6 +135,33 @@ def _reloaded(arguments: tuple[Any, ...], options: dict[str, Any], fingerprint: 
     return model
 
 
+class ThreadedModel:
+    """A model of images and texts, vit_KIND_load, that threads share: each has a vit_WORKER_create of its own."""
+
+    def __init__(
+        self,
+        kind: str,
+        worker: str,
+        path: str | os.PathLike[str],
+        precision: Precision,
+        threads: int | None,
+        tokenizer: str | os.PathLike[str] | None,
+    ) -> None:
+        options = lib.ModelOptions(precision=_chosen("precision", _PRECISIONS, precision))
+        texts = lib.TextOptions(tokenizer=None if tokenizer is None else lib.encoded(os.path.abspath(os.fsdecode(lib.encoded(tokenizer)))))
+        self._threads = 0 if threads is None else integer("threads", threads, 1, 1024)
+        self._handle = lib.Handle(kind, f"vit_{kind}_load", lib.encoded(path), ctypes.byref(options), ctypes.byref(texts))
+        self._kind_of_worker = worker
+        self._local = threading.local()
+
+    def _worker(self) -> ctypes.c_void_p:
+        """That of this thread."""
+        if not hasattr(self._local, "worker"):
+            self._local.worker = lib.Handle(self._kind_of_worker, f"vit_{self._kind_of_worker}_create", self._handle.pointer, self._threads)
+        pointer: ctypes.c_void_p = self._local.worker.pointer
+        return pointer
+
+
 class Model(DenseModel):
     """A checkpoint ready to run; `vitcpp.load` makes one.
 

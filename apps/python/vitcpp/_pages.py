@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,14 +11,14 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import Images, Inputs, images_of, integer, listed, numbers
-from ._model import Precision, _chosen, _PRECISIONS
+from ._inputs import Images, Inputs, images_of, listed, numbers
+from ._model import Precision, ThreadedModel
 from ._results import Results
 
 Floats = npt.NDArray[np.float32]
 
 
-class PageModel:
+class PageModel(ThreadedModel):
     """A checkpoint that gives pages and questions vectors for each token, ColModernVBERT.
 
     Args:
@@ -42,11 +41,7 @@ class PageModel:
         *,
         tokenizer: str | os.PathLike[str] | None = None,
     ) -> None:
-        options = lib.ModelOptions(precision=_chosen("precision", _PRECISIONS, precision))
-        texts = lib.TextOptions(tokenizer=None if tokenizer is None else lib.encoded(os.path.abspath(os.fsdecode(lib.encoded(tokenizer)))))
-        self._threads = 0 if threads is None else integer("threads", threads, 1, 1024)
-        self._handle = lib.Handle("page_model", "vit_page_model_load", lib.encoded(path), ctypes.byref(options), ctypes.byref(texts))
-        self._local = threading.local()
+        super().__init__("page_model", "page_encoder", path, precision, threads, tokenizer)
 
     @property
     def dim(self) -> int:
@@ -58,7 +53,7 @@ class PageModel:
         out: list[Floats] = []
         for image in images_of(images):
             inputs, found = Inputs([image]), Results()  # each array is a view of its results
-            lib.call("vit_page_encoder_page", self._encoder(), inputs.array, found.handle.pointer)
+            lib.call("vit_page_encoder_page", self._worker(), inputs.array, found.handle.pointer)
             out.append(found.one(0, lib.PAGE_VECTORS))
         return out
 
@@ -67,7 +62,7 @@ class PageModel:
         out: list[Floats] = []
         for text in listed("texts", texts):
             found = Results()
-            lib.call("vit_page_encoder_query", self._encoder(), lib.encoded(text), found.handle.pointer)
+            lib.call("vit_page_encoder_query", self._worker(), lib.encoded(text), found.handle.pointer)
             out.append(found.one(0, lib.PAGE_VECTORS))
         return out
 
@@ -88,10 +83,3 @@ class PageModel:
         if vectors.shape[1] != self.dim:
             raise ArgumentError(f"[vitcpp] {name} of shape {vectors.shape}; expected (n, {self.dim})")
         return vectors
-
-    def _encoder(self) -> ctypes.c_void_p:
-        """That of this thread."""
-        if not hasattr(self._local, "encoder"):
-            self._local.encoder = lib.Handle("page_encoder", "vit_page_encoder_create", self._handle.pointer, self._threads)
-        pointer: ctypes.c_void_p = self._local.encoder.pointer
-        return pointer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any, TypedDict, overload
 
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from . import _library as lib
 from ._errors import ArgumentError
 from ._inputs import ImageLike, Inputs, integer, listed, number, numbers
-from ._model import Precision, _chosen, _PRECISIONS
+from ._model import Precision, ThreadedModel, _chosen
 from ._results import Results
 
 _PHRASES, _OBJECTS = 1, 2
@@ -59,7 +58,7 @@ class PromptImage:
         self.nbytes: int = size.value
 
 
-class PromptModel:
+class PromptModel(ThreadedModel):
     """A checkpoint that takes prompts, SAM 3.
 
     Args:
@@ -84,15 +83,9 @@ class PromptModel:
         prompt_rule: str = "library",
         tokenizer: str | os.PathLike[str] | None = None,
     ) -> None:
-        options = lib.ModelOptions(precision=_chosen("precision", _PRECISIONS, precision))
-        texts = lib.TextOptions(tokenizer=None if tokenizer is None else lib.encoded(os.path.abspath(os.fsdecode(lib.encoded(tokenizer)))))
         self._rule = _chosen("prompt_rule", _RULES, prompt_rule)
-        self._threads = 0 if threads is None else integer("threads", threads, 1, 1024)
-        self._handle = lib.Handle(
-            "prompt_model", "vit_prompt_model_load", lib.encoded(path), ctypes.byref(options), ctypes.byref(texts)
-        )
+        super().__init__("prompt_model", "prompt_segmenter", path, precision, threads, tokenizer)
         self._takes = int(lib.library.vit_prompt_model_takes(self._handle.pointer))
-        self._local = threading.local()
 
     @property
     def takes_phrases(self) -> bool:
@@ -108,7 +101,7 @@ class PromptModel:
         """Looks at an image, in any form that Model.embed() takes, for all prompts that the model takes: most of the work."""
         inputs = Inputs([image])
         return PromptImage(
-            lib.Handle("prompt_image", "vit_prompt_segmenter_encode", self._segmenter(), inputs.array, self._takes)
+            lib.Handle("prompt_image", "vit_prompt_segmenter_encode", self._worker(), inputs.array, self._takes)
         )
 
     @overload
@@ -232,7 +225,7 @@ class PromptModel:
         looked_at = self._looked_at(image)  # lives as long as the call
         lib.call(
             "vit_prompt_segmenter_object",
-            self._segmenter(),
+            self._worker(),
             looked_at._handle.pointer,
             ctypes.byref(prompt),
             found.handle.pointer,
@@ -243,15 +236,6 @@ class PromptModel:
             "pred_masks": found.one(0, lib.MASK_LOGITS),
             "object_score_logits": float(found.one(0, lib.OBJECT_LOGITS)[0]),
         }
-
-    def _segmenter(self) -> ctypes.c_void_p:
-        """That of this thread."""
-        if not hasattr(self._local, "segmenter"):
-            self._local.segmenter = lib.Handle(
-                "prompt_segmenter", "vit_prompt_segmenter_create", self._handle.pointer, self._threads
-            )
-        pointer: ctypes.c_void_p = self._local.segmenter.pointer
-        return pointer
 
     def _looked_at(self, image: ImageLike | PromptImage) -> PromptImage:
         return image if isinstance(image, PromptImage) else self.encode(image)
@@ -273,7 +257,7 @@ class PromptModel:
         found = Results()
         lib.call(
             "vit_prompt_segmenter_run",
-            self._segmenter(),
+            self._worker(),
             image._handle.pointer,
             ctypes.byref(prompt),
             found.handle.pointer,
