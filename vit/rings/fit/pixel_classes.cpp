@@ -230,15 +230,16 @@ Tensor<std::int32_t> PixelHead::classes(const PixelFeatures& features, int threa
   const ImageSize size = features.size();
   Tensor<std::int32_t> out(Shape{size.height, size.width});
   for_each_part(of_pixels, features, threads, [&](const MapTile& tile, TensorView<float> values) {
-    const auto best = [&](std::size_t i) -> std::int32_t& {
-      return out.view().row(tile.y + i / tile.width)[tile.x + i % tile.width];
-    };
-    for (std::size_t k = 1; k < values.dim(0); ++k) {  // row 0 becomes that of the largest values
-      float *const largest = values.row(0), *const value = values.row(k);
-      for (std::size_t i = 0; i < values.dim(1); ++i) {
-        if (value[i] > largest[i]) {
-          largest[i] = value[i];
-          best(i) = static_cast<std::int32_t>(k);
+    for (std::size_t r = 0; r < tile.height; ++r) {
+      std::int32_t* const best = out.view().row(tile.y + r) + tile.x;
+      float* const largest = values.row(0) + r * tile.width;  // which those of class 0 become
+      for (std::size_t k = 1; k < values.dim(0); ++k) {
+        const float* const value = values.row(k) + r * tile.width;
+        for (std::size_t i = 0; i < tile.width; ++i) {
+          if (value[i] > largest[i]) {
+            largest[i] = value[i];
+            best[i] = static_cast<std::int32_t>(k);
+          }
         }
       }
     }
