@@ -8,15 +8,10 @@ has. Vectors (not normalized) may differ from the library's float64 run by max(3
 (--first SEED --draws 1), and each refusal once. Exit status 1 if one is wrong.
 """
 
-import argparse
 import json
 import random
 import shutil
 import subprocess
-import sys
-import tempfile
-import warnings
-from collections import Counter
 from pathlib import Path
 
 import torch
@@ -24,7 +19,7 @@ import transformers
 from safetensors.torch import load_file
 
 import tiny_models
-from draw_transformers import draw_value
+from draw_transformers import draw_value, read_options, run_draws
 
 TOKENIZERS = Path(__file__).resolve().parents[2] / "data/golden/tokenizers"
 # Type, class, its tokenizer and the folder of one, whether padding is masked.
@@ -87,36 +82,9 @@ def compare(vit, case, seed, changed, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("vit", type=Path)
-    parser.add_argument("--only", nargs="+", default=[], help="types")
-    parser.add_argument("--draws", type=int, default=40)
-    parser.add_argument("--first", type=int, default=0)
-    options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    torch.set_num_threads(1)
-    states, said = Counter(), set()
-    for case in CASES:
-        if options.only and case[0] not in options.only:
-            continue
-        for seed in range(options.first, options.first + options.draws):
-            changed = {}
-            folder = Path(tempfile.mkdtemp(prefix="draw-"))
-            try:
-                state, note = compare(options.vit.resolve(), case, seed, changed, folder)
-            except ValueError as error:  # arguments that do not fit each other in the library
-                state, note = "impossible", str(error)
-            finally:
-                shutil.rmtree(folder)
-            states[state] += 1
-            message = f"{case[1]} {note[-100:]}"
-            if state == "wrong" or (state != "equal" and message not in said):
-                said.add(message)
-                print(f"{case[1]} {case[3]} {seed} {state} {changed} {note[:220]}", flush=True)
-    print(", ".join(f"{count} {state}" for state, count in states.most_common()))
-    sys.exit(states["wrong"] != 0)
+    options = read_options("types")
+    cases = [(f"{case[1]} {case[3]}", case) for case in CASES if not options.only or case[0] in options.only]
+    run_draws(options, cases, lambda case, folder, seed, changed: compare(options.vit, case, seed, changed, folder), ValueError, ("refused", "impossible"))
 
 
 if __name__ == "__main__":

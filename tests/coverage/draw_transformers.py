@@ -88,40 +88,58 @@ def make_drawn(seed, changed):
     return make
 
 
-def main():
+def read_options(what):
     parser = argparse.ArgumentParser()
     parser.add_argument("vit", type=Path)
-    parser.add_argument("--only", nargs="+", default=[], help="types or classes")
+    parser.add_argument("--only", nargs="+", default=[], help=what)
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--first", type=int, default=0)
     options = parser.parse_args()
+    options.vit = options.vit.resolve()
     warnings.filterwarnings("ignore")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
-    vit, states, said = options.vit.resolve(), Counter(), set()
-    plain = tiny_models.make
-    for case in CLASSES:
-        if isinstance(case, Heads) or (options.only and case.type not in options.only and case.name not in options.only):
-            continue
+    return options
+
+
+def run_draws(options, cases, try_one, impossible, shown):
+    """Tries the draws of each (name, case) by try_one(case, folder, seed, changed), which notes what it changed and returns a state and a note; exceptions of the type `impossible` are those of arguments
+    that do not fit each other in the library. Prints what is wrong, and each note of the states `shown` once. Ends with exit status 1 if a draw is wrong."""
+    states, said = Counter(), set()
+    for name, case in cases:
         for seed in range(options.first, options.first + options.draws):
             changed = {}
-            tiny_models.make = make_drawn(seed, changed)
             folder = Path(tempfile.mkdtemp(prefix="draw-"))
             try:
-                state, note = compare(vit, case, folder, seed)
-            except Exception as error:  # arguments that do not fit each other in the library
+                state, note = try_one(case, folder, seed, changed)
+            except impossible as error:
                 state, note = "impossible", f"{type(error).__name__}: {error}"
             finally:
                 shutil.rmtree(folder)
-                tiny_models.make = plain
             states[state] += 1
-            message = f"{case.name} {re.sub(r'/tmp/[^ :]*', '', note)[:150]}"
-            if state == "wrong" or (state in ("refused", "misleading") and message not in said):
+            message = f"{name} {re.sub(r'/tmp/[^ :]*', '', note)[:150]}"
+            if state == "wrong" or (state in shown and message not in said):
                 said.add(message)
-                print(f"{case.name} {seed} {state} {changed} {note[:220]}", flush=True)
+                print(f"{name} {seed} {state} {changed} {note[:220]}", flush=True)
     print(", ".join(f"{count} {state}" for state, count in states.most_common()))
     sys.exit(states["wrong"] != 0)
+
+
+def main():
+    options = read_options("types or classes")
+    plain = tiny_models.make
+
+    def try_one(case, folder, seed, changed):
+        tiny_models.make = make_drawn(seed, changed)
+        try:
+            return compare(options.vit, case, folder, seed)
+        finally:
+            tiny_models.make = plain
+
+    cases = [(case.name, case) for case in CLASSES
+             if not isinstance(case, Heads) and (not options.only or case.type in options.only or case.name in options.only)]
+    run_draws(options, cases, try_one, Exception, ("refused", "misleading"))
 
 
 if __name__ == "__main__":
