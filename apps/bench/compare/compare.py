@@ -61,7 +61,7 @@ def engines_parser(description):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vit", type=Path, required=True, help="the program, of the release preset")
     parser.add_argument("--work", type=Path, required=True, help="folder for weights, exports and rounds")
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=["tiny", "small", "base"])
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 8])
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), help="beside vit")
     parser.add_argument("--threads", type=int, default=2)

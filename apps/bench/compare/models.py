@@ -10,11 +10,13 @@ import timm
 import torch
 from safetensors.torch import save_file
 
-ARCHITECTURE = "vit_small_patch16_rope_224"  # the variants differ from it only in width and heads
+ARCHITECTURE = "vit_small_patch16_rope_224"  # the variants differ from it only in what is named here
 VARIANTS = {
     "tiny": {"embed_dim": 192, "num_heads": 3},
     "small": {"embed_dim": 384, "num_heads": 6},
     "base": {"embed_dim": 768, "num_heads": 12},
+    "large": {"embed_dim": 1024, "depth": 24, "num_heads": 16},
+    "huge": {"embed_dim": 1280, "depth": 32, "num_heads": 16, "patch_size": 14},
 }
 SEED = 1
 
@@ -49,7 +51,7 @@ def draw_weights(model):
 
 def model_folder(work, variant):
     """The variant's folder with config.json and model.safetensors; made where it is missing."""
-    folder = Path(work) / f"vit_{variant}_patch16_rope"
+    folder = Path(work) / f"vit_{variant}_rope"
     if not (folder / "config.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
         model = timm.create_model(ARCHITECTURE, **VARIANTS[variant])
