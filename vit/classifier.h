@@ -84,9 +84,8 @@ class VIT_API Classifier {
 
   const std::shared_ptr<const Model>& model() const noexcept { return model_; }  // of the images
   std::size_t size() const noexcept { return labels_->size(); }                  // classes
-  std::span<const std::string> labels() const noexcept {
-    return *labels_;
-  }                                                    // names; indices if there are none
+  /// Names; indices if there are none.
+  std::span<const std::string> labels() const noexcept VIT_LIFETIME_BOUND { return *labels_; }
   ClassActivation activation() const noexcept;         // from values to probabilities
   const Request& request() const noexcept;             // for a Session
   const ClassVectors* class_vectors() const noexcept;  // of texts; null for other classes

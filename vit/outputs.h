@@ -156,7 +156,7 @@ class VIT_API Outputs {
   bool has(const OutputKey& key) const noexcept { return find_tensor(key) != nullptr; }
   /// The values of all images, (B, ...); of a dense head (B windows, planes, H, W). Throws Error if they were
   /// not requested, and for parts of others, class_token and patches, which are in ImageOutputs.
-  TensorView<const float> operator[](const OutputKey& key) const;
+  TensorView<const float> operator[](const OutputKey& key) const VIT_LIFETIME_BOUND;
 
   /// From now on `key` of every pass is written to the caller's memory, which must be large enough for its B
   /// images and stay valid; an empty span ends this.

@@ -15,6 +15,14 @@
 #endif
 #endif
 
+// Marks what points into the object that it is called on: clang warns if that is a temporary that ends before
+// the result.
+#if defined(__clang__)
+#define VIT_LIFETIME_BOUND [[clang::lifetimebound]]
+#else
+#define VIT_LIFETIME_BOUND
+#endif
+
 namespace vit {
 
 /// The kind of failure of an Error, for programs; the message is for humans.

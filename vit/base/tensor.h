@@ -151,20 +151,25 @@ class Tensor {
   /// All zeros. Throws Error if the size overflows, std::bad_alloc if memory is short.
   explicit Tensor(Shape shape) : memory_(shape, sizeof(T)), shape_(shape) {}
 
-  TensorView<T> view() noexcept { return {data(), shape_}; }  // all of it; valid while the tensor lives
-  TensorView<const T> view() const noexcept { return {data(), shape_}; }  // the same, read only
-  operator TensorView<T>() noexcept { return view(); }                    // view()
-  operator TensorView<const T>() const noexcept { return view(); }        // view()
+  /// All of it, valid while the tensor lives.
+  TensorView<T> view() noexcept VIT_LIFETIME_BOUND { return {data(), shape_}; }
+  /// The same, read only.
+  TensorView<const T> view() const noexcept VIT_LIFETIME_BOUND { return {data(), shape_}; }
+  operator TensorView<T>() noexcept { return view(); }              // view()
+  operator TensorView<const T>() const noexcept { return view(); }  // view()
 
   T* data() noexcept { return static_cast<T*>(memory_.data()); }  // first element; null if there is none
   /// First element; null if there is none.
   const T* data() const noexcept { return static_cast<const T*>(memory_.data()); }
-  const Shape& shape() const noexcept { return shape_; }                  // sizes of all dimensions
-  std::size_t dim(std::size_t i) const noexcept { return shape_[i]; }     // i < rank of the shape
-  std::size_t num_elements() const { return shape_.num_elements(); }      // product of all sizes
-  bool empty() const noexcept { return memory_.data() == nullptr; }       // owns nothing
-  std::span<T> flat() { return {data(), empty() ? 0 : num_elements()}; }  // all elements in order
-  std::span<const T> flat() const { return {data(), empty() ? 0 : num_elements()}; }  // all elements in order
+  const Shape& shape() const noexcept { return shape_; }               // sizes of all dimensions
+  std::size_t dim(std::size_t i) const noexcept { return shape_[i]; }  // i < rank of the shape
+  std::size_t num_elements() const { return shape_.num_elements(); }   // product of all sizes
+  bool empty() const noexcept { return memory_.data() == nullptr; }    // owns nothing
+  /// All elements in order, valid while the tensor lives: a range-for over those of a temporary reads freed
+  /// memory.
+  std::span<T> flat() VIT_LIFETIME_BOUND { return {data(), empty() ? 0 : num_elements()}; }
+  /// The same, read only.
+  std::span<const T> flat() const VIT_LIFETIME_BOUND { return {data(), empty() ? 0 : num_elements()}; }
 
  private:
   TensorMemory memory_;

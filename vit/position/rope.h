@@ -92,8 +92,8 @@ class VIT_API RopeTable {
   RopePairing pairing() const noexcept { return pairing_; }          // channels of a pair
   RopeAngles angles() const noexcept { return angles_; }             // how many angles a pair has
 
-  TensorView<const T> cos() const noexcept { return cos_.view(); }  // shape of the angles
-  TensorView<const T> sin() const noexcept { return sin_.view(); }  // as cos()
+  TensorView<const T> cos() const noexcept VIT_LIFETIME_BOUND { return cos_.view(); }  // shape of the angles
+  TensorView<const T> sin() const noexcept VIT_LIFETIME_BOUND { return sin_.view(); }  // as cos()
   /// The factor of one patch and angle, which is that of a pair or of a channel; head is 0 if all heads share
   /// the table. Throws Error out of range.
   std::complex<T> factor(std::size_t patch, std::size_t angle, std::size_t head = 0) const;
