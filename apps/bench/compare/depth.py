@@ -1,5 +1,5 @@
 """Depth Anything V2 of random weights and the published shape, at 518 x 518, batch 1: `vit` next to ONNX Runtime, OpenVINO
-(float32 and bfloat16) and PyTorch, by turns, one process each, with the peak of their memory. No downloads.
+(float32, bfloat16, and int8 by NNCF) and PyTorch, by turns, one process each, with the peak of their memory. No downloads.
 
     python depth.py --vit build/release/vit --work ~/compare --variants small base --rounds 5
 
@@ -11,8 +11,8 @@ With --folder it compares `vit depth PHOTOS --output FOLDER/` with transformers'
 65,535 steps of such a PNG.
 
 Prepares the models in --work (transformers writes them, torch.onnx exports them), stops unless all depths agree, and prints
-milliseconds and MiB: medians of rounds, and the ratio to vit within rounds; rounds are added to WORK/depth.jsonl. Needs torch, transformers, onnx, onnxruntime
-and openvino.
+milliseconds and MiB: medians of rounds, and the ratio to vit within rounds; rounds are added to WORK/depth.jsonl. Needs torch, timm, transformers, onnx, onnxruntime, openvino
+and nncf.
 """
 
 import argparse
@@ -28,15 +28,16 @@ from pathlib import Path
 
 import numpy as np
 
-# tokenizers.py next to this file has the name of a package that transformers needs.
-sys.path = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
+# tokenizers.py next to this file has the name of a package that transformers needs: its folder comes last.
+HERE = Path(__file__).resolve().parent
+sys.path = [*(p for p in sys.path if Path(p or ".").resolve() != HERE), str(HERE)]
 
 SIZE = 518
 # Width, heads, channels of the four maps, channels of the fused map: depth_anything_v2_vits, vitb, vitl.
 VARIANTS = {"small": (384, 6, 12, [48, 96, 192, 384], 64, [3, 6, 9, 12]),
             "base": (768, 12, 12, [96, 192, 384, 768], 128, [3, 6, 9, 12]),
             "large": (1024, 16, 24, [256, 512, 1024, 1024], 256, [5, 12, 18, 24])}
-TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1}  # of the largest depth
+TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1, "int8": 0.2}  # of the largest depth
 
 PRELUDE = """
 import json, statistics, sys, time
@@ -139,7 +140,11 @@ def prepare(work, variant):
 
 
 def run_python(engine, folder, options, hint):
-    values = {"FOLDER": str(folder), "ONNX": str(folder / "model.onnx"), "PIXELS": str(folder / "pixels.npy"),
+    onnx = folder / "model.onnx"
+    if hint == "int8":
+        from engines import noise_like, quantised_by_nncf
+        onnx, hint = quantised_by_nncf(onnx, lambda: noise_like(np.load(folder / "pixels.npy"))), "f32"
+    values = {"FOLDER": str(folder), "ONNX": str(onnx), "PIXELS": str(folder / "pixels.npy"),
               "OUT": str(folder / "depth.npy"), "SIZE": SIZE, "THREADS": options.threads, "SECONDS": options.seconds, "HINT": hint}
     program = "\n".join([*(f"{key} = {value!r}" for key, value in values.items()), PRELUDE, ENGINES[engine]])
     finished = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -241,9 +246,11 @@ def main():
         return
     engines = {"vit": lambda folder: run_vit(folder, options, "float32"),
                "vit, bfloat16": lambda folder: run_vit(folder, options, "bfloat16"),
+               "vit, int8": lambda folder: run_vit(folder, options, "int8"),
                "ONNX Runtime": lambda folder: run_python("ONNX Runtime", folder, options, ""),
                "OpenVINO": lambda folder: run_python("OpenVINO", folder, options, "f32"),
                "OpenVINO, bfloat16": lambda folder: run_python("OpenVINO", folder, options, "bf16"),
+               "OpenVINO, int8": lambda folder: run_python("OpenVINO", folder, options, "int8"),
                "torch": lambda folder: run_python("torch", folder, options, "")}
     for variant in options.variants:
         folder = prepare(options.work, variant)
@@ -253,7 +260,7 @@ def main():
             reference = found["torch"][1]
             for name, (_, depth) in found.items():
                 off = np.abs(depth.reshape(reference.shape) - reference).max() / np.abs(reference).max()
-                limit = TOLERANCE["bfloat16" if "bfloat16" in name else "float32"]
+                limit = TOLERANCE[name.partition(", ")[2] or "float32"]
                 if not off <= limit:
                     sys.exit(f"{variant}, {name}: depths differ from torch's by {off:.2g} of the largest, more than {limit}")
             rounds.append({name: result for name, (result, _) in found.items()})
@@ -266,7 +273,7 @@ def main():
         print(f"Depth Anything V2 {variant}, {SIZE} x {SIZE}, batch 1, {options.threads} threads; weights {weights} MiB")
         print("| engine | ms | of vit's time, same dtype | MiB | share of the head |\n|---|---|---|---|---|")
         for name in engines:
-            own = "vit, bfloat16" if "bfloat16" in name else "vit"
+            own = "".join(("vit", *name.partition(", ")[1:]))
             ms = statistics.median(r[name]["ms"] for r in rounds)
             ratio = statistics.median(r[name]["ms"] / r[own]["ms"] for r in rounds)
             mib = max(r[name]["mib"] for r in rounds)

@@ -25,8 +25,9 @@ COLUMNS = ("vit", "ONNX Runtime", "OpenVINO", "torch")
 COLUMN_OF = {"torch.compile": "torch", "OpenCV": "OpenCV 5", "llama.cpp, f16": "llama.cpp", "llama.cpp, bf16": "llama.cpp"}
 ALL = ("float32", "bfloat16", "int8")
 MODELS = [("axial RoPE tiny, 224", "compare", ("tiny", 224), ("float32", "int8")), ("axial RoPE small, 224", "compare", ("small", 224), ("float32",)),
-          ("axial RoPE base, 224", "compare", ("base", 224), ALL), ("axial RoPE base, 512", "compare", ("base", 512), ("float32",)),
-          ("Depth Anything V2 Small, 518", "depth", ("small", 518), ("float32", "bfloat16")),
+          ("axial RoPE base, 224", "compare", ("base", 224), ALL), ("axial RoPE large, 224", "compare", ("large", 224), ALL),
+          ("axial RoPE huge, 224", "compare", ("huge", 224), ("float32",)), ("axial RoPE base, 512", "compare", ("base", 512), ("float32",)),
+          ("Depth Anything V2 Small, 518", "depth", ("small", 518), ALL),
           ("tower of Qwen2.5-VL-3B, 504", "towers", ("qwen2_5_vl_3b", 504), ALL)]
 
 
@@ -98,6 +99,8 @@ def measure(options):
                        check=True)
     run("compare.py", "--batches", "1", "--dtypes", *ALL)
     run("compare.py", "--batches", "1", "--variants", "base", "--sizes", "512")
+    run("compare.py", "--batches", "1", "--variants", "large", "--dtypes", *ALL)
+    run("compare.py", "--batches", "1", "--variants", "huge")
     run("depth.py", "--variants", "small")
     llama = ["--llama-python", options.llama_python, "--llama-source", options.llama_source] if options.llama_python else []
     run("towers.py", "--towers", "qwen2_5_vl_3b", "--sizes", "504", *llama)
