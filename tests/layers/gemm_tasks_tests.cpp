@@ -11,7 +11,7 @@ namespace vit::internal {
 
 TEST_CASE("layers: the tasks of a product cover every output once") {
   for (const std::size_t rows : {1, 2, 47, 48, 49, 96, 108, 109, 197, 216, 217, 1576}) {
-    for (const std::size_t threads : {1, 2, 3, 8}) {
+    for (const std::size_t threads : {1, 2, 3, 8, 16, 64}) {
       for (const OutputRange outputs : {OutputRange{0, 1}, {0, 33}, {32, 64}, {64, 1000}, {0, 3072}}) {
         CAPTURE(rows);
         CAPTURE(threads);
@@ -55,18 +55,40 @@ TEST_CASE("layers: all blocks of rows of a part finish some columns before the n
 }
 
 TEST_CASE("layers: a single block of rows for each thread is cut to the row, several are cut into tiles") {
-  const auto sizes_of = [](std::size_t rows) {
+  const auto sizes_of = [](std::size_t rows, std::size_t columns) {
     const GemmTasks tasks(
-        {.rows = rows, .outputs = {0, 32}, .panel_columns = 32, .tile_rows = 12, .threads = 2});
+        {.rows = rows, .outputs = {0, columns}, .panel_columns = 32, .tile_rows = 12, .threads = 2});
     std::vector<std::size_t> sizes;
     for (std::size_t i = 0; i < tasks.size(); ++i) sizes.push_back(tasks[i].rows);
     return sizes;
   };
-  CHECK(sizes_of(197) == std::vector<std::size_t>{98, 99});
-  const std::vector<std::size_t> several = sizes_of(394);
+  CHECK(sizes_of(197, 32) == std::vector<std::size_t>{98, 99});
+  const std::vector<std::size_t> several = sizes_of(394, 32);
   CHECK(several.size() == 4);
   for (std::size_t i = 0; i + 1 < several.size(); ++i) CHECK(several[i] % 12 == 0);
-  CHECK(sizes_of(40) == std::vector<std::size_t>{40});  // too few rows to be cut
+  CHECK(sizes_of(40, 64) == std::vector<std::size_t>{40, 40});  // few rows: a panel for each thread
+  CHECK(sizes_of(40, 32) == std::vector<std::size_t>{20, 20});  // which a single panel does not give
+}
+
+TEST_CASE("layers: few rows are cut into more blocks if many threads then end earlier") {
+  const auto tasks_of = [](std::size_t rows, std::size_t columns, std::size_t threads) {
+    return GemmTasks({.rows = rows,
+                      .outputs = {0, columns},
+                      .panel_columns = 32,
+                      .tile_rows = 12,
+                      .threads = threads})
+        .size();
+  };
+  // 197 rows of ViT-Ti: two blocks of 99 rows are 12 tasks, of which four of eight threads would take two
+  CHECK(tasks_of(197, 192, 8) == 4 * 6);
+  CHECK(tasks_of(197, 192, 16) == 5 * 6);
+  CHECK(tasks_of(197, 192, 64) == 10 * 6);
+  CHECK(tasks_of(197, 768, 8) == 2 * 24);  // six for each thread
+  CHECK(tasks_of(197, 768, 32) == 4 * 24);
+  CHECK(tasks_of(197, 768, 2) == 2 * 24);
+  CHECK(tasks_of(197, 576, 4) == 2 * 18);  // blocks of 49 rows end in a tile of one row
+  CHECK(tasks_of(1, 768, 64) == 24);       // rows of a tile are not divided
+  CHECK(tasks_of(12, 768, 64) == 24);
 }
 
 }  // namespace vit::internal

@@ -9,6 +9,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/cpu_quota.h"
+#include "vit/base/task_recorder.h"
 #include "vit/base/team.h"
 #include "vit/base/worker_threads.h"
 
@@ -183,7 +184,7 @@ void lead(Team& team, detail::BodyFunction function, void* context) {
 
 /// Whether the caller has already divided its work. OpenMP is queried because users call from its regions.
 bool is_divided() {
-  if (is_in_team) return true;
+  if (is_in_team || TaskRecorder::current() != nullptr) return true;
 #ifdef _OPENMP
   return is_innermost_level();
 #else
@@ -210,6 +211,8 @@ void run_with_team(int threads, BodyFunction function, void* context) {
 
 void run_tasks(std::size_t num_tasks, int threads, TaskFunction function, void* context) {
   const int wanted = resolve_threads(threads);
+  if (TaskRecorder* const recorder = TaskRecorder::current(); recorder && !recorder->is_in_task())
+    return recorder->run(num_tasks, wanted, function, context);
   if (num_tasks > 1 && wanted > 1) {
     if (led_team != nullptr && led_team->num_threads() <= wanted) {
       Team& team = *std::exchange(led_team, nullptr);  // tasks lead no team

@@ -17,9 +17,9 @@ void Team::run(std::size_t num_tasks, TaskFunction function, void* context) {
   function_ = function;
   context_ = context;
   running_ = static_cast<std::uint32_t>(num_tasks);
-  for (std::size_t part = 0; part < num_parts_; ++part) {
-    parts_[part].left = Range{part * num_tasks / num_parts_, (part + 1) * num_tasks / num_parts_}.bits();
-  }
+  const TaskParts parts(num_tasks, num_threads_);
+  for (std::size_t part = 0; part < num_parts_; ++part)
+    parts_[part].left = Range{parts.first_of(part), parts.first_of(part + 1)}.bits();
   leader_core_.store(current_core(), std::memory_order_relaxed);
   announce(job_ + 1 == kDismissed ? 1 : job_ + 1);
   take_tasks(0);

@@ -2,6 +2,7 @@
 // parallel.cpp.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -13,6 +14,26 @@
 #include "vit/base/core_sharing.h"
 
 namespace vit::internal {
+
+/// Which tasks of a loop each thread of a team starts with: runs of neighboring ones, as long as each other
+/// or longer by one.
+class TaskParts {
+ public:
+  static constexpr std::size_t kMost = 64;  // further threads share the parts of others
+
+  TaskParts(std::size_t num_tasks, int num_threads)
+      : num_tasks_(num_tasks), count_(std::min(static_cast<std::size_t>(num_threads), kMost)) {}
+
+  std::size_t count() const { return count_; }
+  /// The first task of a part; the last part ends with that of count().
+  std::size_t first_of(std::size_t part) const { return part * num_tasks_ / count_; }
+  /// The part that contains a task.
+  std::size_t of_task(std::size_t task) const { return ((task + 1) * count_ - 1) / num_tasks_; }
+
+ private:
+  std::size_t num_tasks_;
+  std::size_t count_;
+};
 
 /// One leader distributes tasks to a team. Each thread starts with its own part: in jobs that process the
 /// same rows in the same order it finds what it wrote in its own cache. Then it takes over tasks that others
@@ -41,7 +62,7 @@ class Team {
 
  private:
   static constexpr std::uint32_t kDismissed = UINT32_MAX;
-  static constexpr std::size_t kMostParts = 64;
+  static constexpr std::size_t kMostParts = TaskParts::kMost;
 
   /// Tasks [begin, end), as one number that is updated atomically.
   struct Range {

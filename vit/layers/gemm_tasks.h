@@ -10,8 +10,9 @@
 //           | 7 | 9 |11 |
 //
 // There are as many parts as threads, if there are enough rows; parallel_for starts each thread on its own
-// part. A single block per thread is divided by rows, so that none has a tile more than the others;
-// several are divided into whole tiles, which are faster.
+// part. Of few rows there are fewer blocks than threads, as many as let these end together. A single block
+// per thread is divided by rows, so that none has a tile more than the others; several are divided into whole
+// tiles, which are faster.
 #pragma once
 
 #include <cstddef>
