@@ -16,7 +16,7 @@ set(vit_headers
     opencv.h eigen.h
     analysis/detection.h analysis/features.h
     base/choices.h base/error.h base/run_limits.h base/tensor.h
-    config/encoder.h config/head.h config/load_options.h config/load_report.h config/merger.h config/norm.h
+    config/encoder.h config/head.h config/load_options.h config/load_report.h config/merger.h config/norm.h config/patch.h
     image/image.h image/preprocess.h
     position/config.h position/convention_tables.h position/conventions.h position/coordinates.h position/frequencies.h position/normal_form.h position/rope.h position/rope_scaling.h position/tables.h
     text/tokenizer.h)

@@ -14,61 +14,10 @@
 #include "vit/config/encoder.h"
 #include "vit/config/head.h"
 #include "vit/config/merger.h"
+#include "vit/config/patch.h"
 #include "vit/position/config.h"
 
 namespace vit {
-
-/// Longest edge, in pixels, of a model input.
-inline constexpr std::size_t kMaxInputEdge = 32768;
-/// Largest number of channels of a model input.
-inline constexpr std::size_t kMaxChannels = 1024;
-
-/// What an input of several images is: the frames of a clip, or the tiles of an image. Each patch_frames of
-/// them make a step.
-enum class StackRule {
-  none,      // there are none: an input is one image
-  apart,     // each step is computed on its own (Qwen-VL, GLM-4V; the tiles of Llama 4)
-  together,  // tokens attend to those of all steps, and have positions in time (V-JEPA 2)
-};
-
-/// The images that a model is made for.
-struct ImageConfig {
-  std::size_t height = 224;           // native input, pixels
-  std::size_t width = 224;            // native input, pixels
-  std::size_t num_channels = 3;       // planes of the input: red, green, blue, or bands
-  StackRule stack = StackRule::none;  // inputs of several images
-  bool fixed_size = false;            // the reference refuses any other input size
-};
-
-/// From pixels to patches, and their projection to C channels.
-struct PatchConfig {
-  std::size_t size = 16;    // P: edge of a patch, pixels
-  std::size_t frames = 1;   // of a patch; an image is that many equal frames (Qwen-VL, GLM-4V)
-  std::size_t padding = 0;  // zeros around the image before it is cut, of the same grid (ViTPose)
-  // pixels from one patch to the next, where patches overlap (AST); 0 = size
-  std::size_t row_step = 0;     // of a column
-  std::size_t column_step = 0;  // of a row
-  /// The reference drops the remainder of edges that are not multiples of the patch size, as convolutions do;
-  /// if false, such inputs are refused, except the native size.
-  bool drops_remainder = false;
-  bool unit_pixels = false;  // pixels are in [0, 1], and 2 x - 1 is what is projected (Gemma 4)
-  bool input_norm = false;   // (x - mean) / std of stored numbers, one each for a channel (RADIO)
-  /// A patch of one image and one of `frames` have layers of their own, and each kind a vector that is added
-  /// to what its layer gives (V-JEPA 2.1).
-  bool own_clips = false;
-  bool norm = false;        // LayerNorm on the pixels of a patch, before they are projected
-  bool bias = true;         // of the projection
-  bool embed_norm = false;  // LayerNorm on the projected patch, before positions are added
-  /// Whether patches are cut at steps of their own.
-  bool overlaps() const { return row_step != 0 || column_step != 0; }
-  /// Pixels from one row and column of patches to the next.
-  GridSize steps() const { return {row_step != 0 ? row_step : size, column_step != 0 ? column_step : size}; }
-  /// Patches of an image; none if an edge is shorter than a patch.
-  GridSize grid(std::size_t height, std::size_t width) const {
-    if (size == 0 || height < size || width < size) return {};
-    return {(height - size) / steps().rows + 1, (width - size) / steps().columns + 1};
-  }
-};
 
 /// Learned queries that enter in front of all other tokens before a later block (EoMT).
 struct LateTokenConfig {
@@ -131,7 +80,7 @@ struct VIT_API ModelConfig {
     return (tokens.class_token ? 1u : 0u) + (tokens.distillation_token ? 1u : 0u) + tokens.num_registers;
   }
   /// Whether the logits are those of classes.
-  bool has_classes() const { return head.num_classes != 0 && !head.projects; }
+  bool has_classes() const { return head.num_classes != 0 && head.logits != LogitKind::joint_space; }
   /// Q: tokens that enter before a later block, none in most models.
   std::size_t num_late_tokens() const { return tokens.late ? tokens.late->count : 0; }
   /// Blocks with masks of late tokens (LateTokenConfig::masked_blocks).
@@ -181,8 +130,8 @@ inline GridSize relative_grid(const ModelConfig& config, std::size_t block) {
 
 /// How the model's logits are converted to probabilities.
 constexpr ClassActivation class_activation(const ModelConfig& config) {
-  if (config.head.regression) return ClassActivation::none;
-  return config.head.multi_label ? ClassActivation::sigmoid : ClassActivation::softmax;
+  if (config.head.logits == LogitKind::values) return ClassActivation::none;
+  return config.head.logits == LogitKind::tags ? ClassActivation::sigmoid : ClassActivation::softmax;
 }
 
 /// Throws Error naming the first field that is out of range or contradicts another. Limits are generous

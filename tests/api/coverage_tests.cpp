@@ -41,7 +41,8 @@ constexpr Convention kConventions[] = {
      [](const ModelConfig& c) { return has_coordinates(c, CoordinateRule::centered); }},
     {"rotary: coordinates with an offset",
      [](const ModelConfig& c) { return c.position.coordinate_offset != 0.0; }},
-    {"rotary: stored periods", [](const ModelConfig& c) { return c.position.stored_periods; }},
+    {"rotary: stored periods",
+     [](const ModelConfig& c) { return c.position.frequencies == AxisFrequencies::stored; }},
     {"rotary: mixed", [](const ModelConfig& c) { return c.position.rope == RopeKind::mixed; }},
     {"rotary next to a learned table",
      [](const ModelConfig& c) {
@@ -59,11 +60,13 @@ constexpr Convention kConventions[] = {
      [](const ModelConfig& c) {
        return c.position.added != AddedTable::none && c.position.resampling == TableResampling::bicubic;
      }},
-    {"table: cut from that of a square", [](const ModelConfig& c) { return c.position.square_table; }},
+    {"table: cut from that of a square",
+     [](const ModelConfig& c) { return c.position.table_grid == TableGrid::square; }},
     {"registers", [](const ModelConfig& c) { return c.tokens.num_registers != 0; }},
     {"no class token", [](const ModelConfig& c) { return !c.tokens.class_token; }},
     {"norm before the blocks", [](const ModelConfig& c) { return c.encoder.norm_pre; }},
-    {"pixels are normalized inside", [](const ModelConfig& c) { return c.patch.input_norm; }},
+    {"pixels are normalized inside",
+     [](const ModelConfig& c) { return c.patch.pixels == PixelRule::stored; }},
     {"norm on projected patches", [](const ModelConfig& c) { return c.patch.embed_norm; }},
     {"RMSNorm", [](const ModelConfig& c) { return c.encoder.norm.kind == NormKind::rms; }},
     {"RMSNorm of queries and keys",

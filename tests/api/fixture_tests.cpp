@@ -148,7 +148,7 @@ void check_inputs(const fs::path& path, const ModelOptions& options, const Tenso
 void check_stored_periods(const fs::path& path, const ModelOptions& options, const TensorFile& expected,
                           CaseErrors& errors) {
   const LoadedTower checkpoint = load_checkpoint(path, options);
-  REQUIRE(checkpoint.config.position.stored_periods);
+  REQUIRE(checkpoint.config.position.frequencies == AxisFrequencies::stored);
   const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
   for (const std::string& input : inputs_of(expected)) {
     ForwardMemory memory;

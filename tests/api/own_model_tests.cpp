@@ -51,7 +51,7 @@ ModelConfig own_config() {
   config.attention.qk_norm = NormKind::rms;
   config.mlp = {.kind = MlpKind::gated, .dim = 40, .activation = Activation::silu};
   config.encoder.depth = 2;
-  config.encoder.branch_norm = true;
+  config.encoder.block_norms = BlockNorms::before_and_after;
   config.encoder.layer_scale = true;
   config.head.pooling = Pooling::attention;
   config.head.attention_pool = AttentionPoolConfig{.num_heads = 4, .mlp_dim = 48};

@@ -244,7 +244,7 @@ TEST_CASE("tagger: the library knows padding, order and thresholds") {
   options.square_pad_color = {255, 255, 255};
   options.channels = ChannelOrder::bgr;
   const std::shared_ptr<const Model> model = Model::load(tagger(), options);
-  CHECK(model->config().head.multi_label);
+  CHECK(model->config().head.logits == LogitKind::tags);
   CHECK(model->config().head.label_categories.front() == "9");
   CHECK(
       contains(Preprocessor(model->preprocess_config()).describe(), "pad to a square with (255, 255, 255)"));

@@ -55,10 +55,10 @@ TEST_CASE("config: every illegal value is refused with its name") {
         std::string::npos);
   CHECK(message(counted([](C& c) { c.attention.windows->class_tokens = false; })).find("only patches") !=
         std::string::npos);
-  CHECK(message([](C& c) { c.patch.row_step = 10; }).find("one size of images") != std::string::npos);
-  CHECK(message([](C& c) { c.patch.row_step = 10, c.image.fixed_size = true; }) == "accepted");
+  CHECK(message([](C& c) { c.patch.step.rows = 10; }).find("one size of images") != std::string::npos);
+  CHECK(message([](C& c) { c.patch.step.rows = 10, c.image.fixed_size = true; }) == "accepted");
   CHECK(message([](C& c) {
-          c.patch.column_step = 17, c.image.fixed_size = true;
+          c.patch.step.columns = 17, c.image.fixed_size = true;
         }).find("patch_column_step") != std::string::npos);
   CHECK(message([](C& c) {
           c.tokens.late = {.count = 0, .masked_blocks = {1}};
@@ -144,7 +144,14 @@ TEST_CASE(
             }),
             "without rotary positions"));
   CHECK(has([](C& c) { c.attention.differential = true; }, "without rotary or relative positions"));
-  CHECK(has([](C& c) { c.encoder.post_norm = c.encoder.parallel = true; }, "post_norm"));
+  for (const BlockNorms norms : {BlockNorms::after, BlockNorms::of_sums})
+    CHECK(has(
+        [norms](C& c) {
+          c.encoder.parallel = true;
+          c.encoder.block_norms = norms;
+        },
+        "post_norm"));
+  CHECK(message([](C& c) { c.encoder.parallel = true; }) == "accepted");
   CHECK(has([](C& c) { c.head.pools_merged = true; }, "need a merger"));
   CHECK(has(
       [](C& c) {

@@ -119,7 +119,7 @@ TEST_CASE("patch: norms before and after the projection, then the positions") {
 
 TEST_CASE("patch: patches that overlap begin a step apart") {
   constexpr std::size_t kEdge = 4, kRows = 11, kColumns = 13;
-  const PatchConfig cut{.size = kEdge, .row_step = 3, .column_step = 2};
+  const PatchConfig cut{.size = kEdge, .step = {3, 2}};
   const GridSize grid = cut.grid(kRows, kColumns);
   CHECK(grid == GridSize{3, 5});
   CHECK(cut.grid(3, 13) == GridSize{});

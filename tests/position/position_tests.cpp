@@ -53,7 +53,7 @@ TEST_CASE("position: axial factors are one table for all layers and heads") {
 TEST_CASE("position: stored periods replace theta") {
   PositionConfig config;
   config.rope = RopeKind::axial;
-  config.stored_periods = true;
+  config.frequencies = AxisFrequencies::stored;
   const std::vector<float> periods{1.0f, 2.0f, 8.0f, 32.0f};
   const PositionContext context = Position(config, kShape, {.periods = periods}).build_context({1, 3});
   CHECK(context.factors(0).sin[2 * 8 + 1] == static_cast<float>(std::sin(2.0 / 2.0)));
@@ -144,7 +144,7 @@ TEST_CASE("position: weights that do not fit the config are errors with both sha
   }
   SUBCASE("stored periods") {
     config.rope = RopeKind::axial;
-    config.stored_periods = true;
+    config.frequencies = AxisFrequencies::stored;
     CHECK_ERROR(ErrorKind::mismatch, ("0 stored periods"), build({}));
     CHECK_ERROR(ErrorKind::mismatch, ("2 stored periods", "expected 4"), build({.periods = periods}));
   }

@@ -135,7 +135,7 @@ TEST_CASE("position: factors from the periods that a file stores") {
   const auto weights = model_tensors("orig-meta-dinov3", "model.safetensors");
   const Tensor<float> periods = weights.floats("rope_embed.periods");
   PositionConfig config = centered();
-  config.stored_periods = true;
+  config.frequencies = AxisFrequencies::stored;
   const Position position(config, {.head_dim = 32}, {.periods = periods.flat()});
   for (const std::string input : {"native", "wide"}) {
     check_factors(position.build_context(grid_of(expected, input, 16)).factors(0), expected,

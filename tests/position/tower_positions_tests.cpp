@@ -195,7 +195,7 @@ TEST_CASE("position: a table has rows for each step of a clip, or is read with r
   PositionConfig swapped;
   swapped.added = AddedTable::patches;
   swapped.added_grid = {2, 2};
-  swapped.swapped_grid = true;
+  swapped.table_grid = TableGrid::swapped;
   swapped.resampling = TableResampling::bilinear;
   const PositionShape patches{.embed_dim = 8, .depth = 1, .num_heads = 1, .head_dim = 8};
   const PositionContext wide = Position(swapped, patches, {.added_table = square}).build_context({2, 5});

@@ -14,6 +14,7 @@
 #include "tests/support/shared_data.h"
 #include "vit/io/json.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/config_json.h"
 #include "vit/weights/checkpoint/loader.h"
 #include "vit/weights/families/layout.h"
 
@@ -197,6 +198,32 @@ TEST_CASE("layouts: names in the spelling of 0.2 are read") {
         replaced(own_layout(), R"("coordinates": "index")", std::string(R"("coordinates": ")") + word + '"');
     CHECK(load_by(layout).config.position.coordinates == CoordinateRule::centered);
   }
+}
+
+TEST_CASE("layouts: flags that exclude each other are one choice under their own names") {
+  const std::string pooling = "\"pooling\": \"patch_mean\",", theta = "\"theta\": 30";
+  const auto with = [&](const std::string& flags) {
+    return replaced(own_layout(), pooling, pooling + flags);
+  };
+  const ModelConfig config =
+      load_by(with(R"("multi_label": true, "regression": false, "unit_pixels": true,)")).config;
+  CHECK(config.head.logits == LogitKind::tags);
+  CHECK(config.patch.pixels == PixelRule::centered);
+  const std::string written = config_json(config);
+  for (const char* member : {R"("multi_label":true)", R"("unit_pixels":true)", R"("stored_periods":false)"})
+    CHECK(test::contains(written, member));
+  for (const char* member : {"regression", "head_projects", "input_norm", "frequencies", "branch_norm"})
+    CHECK_FALSE(test::contains(written, member));
+  const auto alternating =
+      load_by(replaced(own_layout(), theta, theta + R"(, "frequencies": "alternating")"));
+  CHECK(alternating.config.position.frequencies == AxisFrequencies::alternating);
+  CHECK(test::contains(config_json(alternating.config), R"("frequencies":"alternating")"));
+
+  check_refused(with(R"("multi_label": true, "regression": true,)"), ErrorKind::format, {"regression"});
+  check_refused(with(R"("branch_norm": true, "post_norm": true,)"), ErrorKind::format, {"post_norm"});
+  check_refused(
+      replaced(own_layout(), theta, theta + R"(, "frequencies": "alternating", "stored_periods": true)"),
+      ErrorKind::format, {"stored_periods"});
 }
 
 TEST_CASE("layouts: what is not understood is refused by its key") {

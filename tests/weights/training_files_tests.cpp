@@ -511,7 +511,7 @@ TEST_CASE("training files: the head of a tower that was trained with texts proje
       load_checkpoint(folder.path() / "model.safetensors",
                       {.architecture = architecture, .overrides = {{"num_heads", "3"}}})
           .config;
-  CHECK(config.head.projects == projects);
+  CHECK((config.head.logits == LogitKind::joint_space) == projects);
   CHECK(config.has_classes() == !projects);
 }
 

@@ -124,7 +124,7 @@ Classifier Classifier::of_model(std::shared_ptr<const Model> model) {
   VIT_CHECK(model != nullptr, kWhere, "no model");
   const ModelConfig& config = model->config();
   VIT_CHECK(config.has_classes(), kWhere.with(ErrorKind::mismatch), model->report().path.string(),
-            config.head.projects
+            config.head.logits == LogitKind::joint_space
                 ? " has no classes: its head is the projection of a tower that was trained with texts; "
                   "Classifier::of_texts() and of_head() give it some"
                 : " has no classifier; it gives features only");

@@ -48,7 +48,7 @@ void validate_position(const ModelConfig& c) {
     if (p.added != AddedTable::columns_and_rows)
       check_range("positions of the table's grid", p.added_grid.rows * p.added_grid.columns, 1,
                   kMaxTablePositions);
-    VIT_CHECK(!p.square_table ||
+    VIT_CHECK(p.table_grid != TableGrid::square ||
                   (p.added != AddedTable::prefix_and_patches && p.added_grid.rows == p.added_grid.columns),
               kWhere, "a table that is cut from a square must be square and only of patches");
     check_range("prefix rows of the position table", p.added_prefix_rows, 0, c.num_prefix_tokens());
@@ -58,7 +58,7 @@ void validate_position(const ModelConfig& c) {
               p.added_grid.rows);
     VIT_CHECK(p.added == AddedTable::prefix_and_patches || p.added_prefix_rows == 0, kWhere,
               "a table of patch rows cannot have ", p.added_prefix_rows, " prefix rows");
-    VIT_CHECK(!p.swapped_grid || (p.added == AddedTable::patches && !p.square_table), kWhere,
+    VIT_CHECK(p.table_grid != TableGrid::swapped || p.added == AddedTable::patches, kWhere,
               "a table that is read by columns has only rows of patches");
     check_range("steps of the position table", p.added_steps, 0, 4096);
     if (p.added_steps != 0)
@@ -363,25 +363,24 @@ void validate(const ModelConfig& c) {
     VIT_CHECK(heads != 0 && c.attention.num_heads % heads == 0, kWhere, heads,
               " key heads cannot be shared by ", c.attention.num_heads, " heads of queries");
   VIT_CHECK(c.head_width() <= 512, kWhere, "head width must be at most 512, got ", c.head_width());
-  VIT_CHECK(!c.head.projects || c.head.num_classes != 0, kWhere, "a head that projects must be there");
+  VIT_CHECK(c.head.logits != LogitKind::joint_space || c.head.num_classes != 0, kWhere,
+            "a head that projects must be there");
   VIT_CHECK(c.encoder.norm.kind == NormKind::layer || c.head.pooling != Pooling::attention, kWhere,
             "attention pooling has LayerNorm, and all norms of this model are RMSNorm");
   VIT_CHECK(std::isfinite(c.mlp.limit) && c.mlp.limit >= 0, kWhere, "mlp_limit must be 0 or positive, got ",
             c.mlp.limit);
   VIT_CHECK(c.mlp.limit == 0 || (c.mlp.kind == MlpKind::gated && !c.encoder.clipped), kWhere,
             "mlp_limit requires a gated MLP without clipped layers");
-  VIT_CHECK(!c.encoder.clipped || (c.encoder.branch_norm && c.mlp.kind == MlpKind::gated), kWhere,
-            "clipped layers require branch norms and a gated MLP");
+  const BlockNorms norms = c.encoder.block_norms;
+  VIT_CHECK(!c.encoder.clipped || (norms == BlockNorms::before_and_after && c.mlp.kind == MlpKind::gated),
+            kWhere, "clipped layers require branch norms and a gated MLP");
   VIT_CHECK(!c.attention.differential || (c.head_width() % 2 == 0 && c.attention.num_key_heads == 0 &&
                                           !c.attention.windows && c.attention.block_key_heads.empty() &&
                                           c.position.rope == RopeKind::none && !c.position.relative),
             kWhere, "differential attention with heads of ", c.head_width(),
             " channels, which must be even, without rotary or relative positions, windows and shared keys");
-  VIT_CHECK(!c.encoder.post_norm || (!c.encoder.branch_norm && !c.encoder.parallel && !c.encoder.clipped),
-            kWhere,
-            "post_norm normalizes the outputs of both branches, one after the other, without clipped layers");
-  VIT_CHECK(!c.encoder.sum_norm || (!c.encoder.post_norm && !c.encoder.branch_norm && !c.encoder.parallel),
-            kWhere, "sum_norm normalizes the sums of both branches, one after the other, and nothing before");
+  VIT_CHECK(!c.encoder.parallel || norms == BlockNorms::before || norms == BlockNorms::before_and_after,
+            kWhere, "post_norm and sum_norm are those of branches one after the other");
   check_range("patch_frames", c.patch.frames, 1, 16);
   VIT_CHECK(!c.patch.own_clips || (c.has_clips() && c.patch.bias && !c.patch.norm), kWhere,
             "own_clips requires patches of several frames, with a bias and no norm of their pixels");
@@ -391,8 +390,8 @@ void validate(const ModelConfig& c) {
                                      c.image.width % c.patch.size == 0),
             kWhere, "patches with padding require one size of whole patches, got ", c.image.height, " x ",
             c.image.width);
-  check_range("patch_row_step", c.patch.row_step, 0, c.patch.size);
-  check_range("patch_column_step", c.patch.column_step, 0, c.patch.size);
+  check_range("patch_row_step", c.patch.step.rows, 0, c.patch.size);
+  check_range("patch_column_step", c.patch.step.columns, 0, c.patch.size);
   VIT_CHECK(!c.patch.overlaps() || (c.image.fixed_size && c.patch.padding == 0 && c.patch.frames == 1 &&
                                     !c.merger && !c.attention.windows),
             kWhere,

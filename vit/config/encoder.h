@@ -64,20 +64,22 @@ struct MlpConfig {
   std::size_t expert_dim = 0;  // last channels of the MLP, which a layer of their own makes (ViTPose+)
 };
 
+/// The norms of a block; both of its branches, f = attention and then f = mlp, are alike.
+enum class BlockNorms {
+  before,            // x + f(norm x)
+  before_and_after,  // x + norm(f(norm x)) (Gemma 4)
+  after,             // x + norm(f(x)) (timm's ResPostBlock)
+  of_sums,           // norm(x + f(x)), as in Vaswani et al. 2017 (BERT)
+};
+
 /// The blocks: x + attention(norm x), then x + mlp(norm x); norms before, between and after.
 struct EncoderConfig {
-  std::size_t depth = 12;    // blocks
-  NormConfig norm;           // of all norms but those of joint head and merger
-  bool norm_pre = false;     // norm before block 0
+  std::size_t depth = 12;                       // blocks
+  NormConfig norm;                              // of all norms but those of joint head and merger
+  bool norm_pre = false;                        // norm before block 0
+  BlockNorms block_norms = BlockNorms::before;  // where those of a block are
   bool parallel = false;     // x + attention(norm x) + mlp(norm x), with one norm (ViT-22B)
   bool clipped = false;      // linear layers of blocks clip inputs and outputs (Gemma 4)
-  bool branch_norm = false;  // norm on the output of both branches of a block (Gemma 4)
-  /// Both branches read the tokens as they are, and only their outputs are normalized: x +
-  /// norm(attention(x)).
-  bool post_norm = false;
-  /// Both branches read the tokens as they are, and their sums are normalized: norm(x + attention(x)), then
-  /// norm(x + mlp(x)), as in Vaswani et al. 2017 (BERT).
-  bool sum_norm = false;
   bool layer_scale = false;  // both branches of a block are multiplied by a vector (C)
   bool token_norm = true;    // final norm on all tokens
 };

@@ -149,8 +149,8 @@ void visit_position(Position& p, const Visit& visit) {
   visit("added_steps", p.added_steps, Shown::unless_default);
   visit("resampling", p.resampling);
   visit("reuse", p.reuse);
-  visit("square_table", p.square_table, Shown::unless_default);
-  visit("swapped_grid", p.swapped_grid, Shown::unless_default);
+  visit.flag("square_table", p.table_grid, TableGrid::square);
+  visit.flag("swapped_grid", p.table_grid, TableGrid::swapped);
   visit("rope", p.rope);
   visit("coordinates", p.coordinates);
   visit("coordinate_offset", p.coordinate_offset);
@@ -159,11 +159,17 @@ void visit_position(Position& p, const Visit& visit) {
   visit("pairing", p.pairing);
   visit("theta", p.theta);
   visit("angle_scale", p.angle_scale);
-  visit("frequencies", p.frequencies, Shown::unless_default);
+  AxisFrequencies computed = p.frequencies;
+  if (computed == AxisFrequencies::stored) computed = AxisFrequencies::shared;
+  visit("frequencies", computed, Shown::unless_default);
+  if constexpr (!std::is_const_v<Position>) {
+    if (p.frequencies != AxisFrequencies::stored || computed != AxisFrequencies::shared)
+      p.frequencies = computed;
+  }
   visit("between_blocks", p.between_blocks, Shown::unless_default);
   visit("class_angles", p.class_angles, Shown::unless_default);
   visit("per_window", p.per_window, Shown::unless_default);
-  visit("stored_periods", p.stored_periods);
+  visit.flag("stored_periods", p.frequencies, AxisFrequencies::stored, Shown::always);
   visit("relative", p.relative, Shown::unless_default);
   visit("rope_scaling", p.rope_scaling, Shown::unless_default);
 }
@@ -245,8 +251,9 @@ void visit_group(Group& group, const VisitFields& visit_fields, const IsPresent&
   }
 }
 
-/// All fields except the names of model and classes. visit(name, field, shown), and visit.norm(name,
-/// kind_name, norm) for a norm with a kind of its own.
+/// All fields except the names of model and classes. visit(name, field, shown), visit.norm(name, kind_name,
+/// norm) for a norm with a kind of its own, and visit.flag(name, choice, value) for a value of a choice that
+/// has a name of its own.
 template <typename Config, typename Visit>
 void visit_model(Config& c, const Visit& visit) {
   visit("image_height", c.image.height);
@@ -279,11 +286,11 @@ void visit_model(Config& c, const Visit& visit) {
       [](const WindowConfig& windows) {
         return windows.size != 0 || windows.per_side != 0 || !windows.global_blocks.empty();
       });
-  visit("unit_pixels", c.patch.unit_pixels, Shown::unless_default);
-  visit("input_norm", c.patch.input_norm, Shown::unless_default);
+  visit.flag("unit_pixels", c.patch.pixels, PixelRule::centered);
+  visit.flag("input_norm", c.patch.pixels, PixelRule::stored);
   visit("patch_padding", c.patch.padding, Shown::unless_default);
-  visit("patch_row_step", c.patch.row_step, Shown::unless_default);
-  visit("patch_column_step", c.patch.column_step, Shown::unless_default);
+  visit("patch_row_step", c.patch.step.rows, Shown::unless_default);
+  visit("patch_column_step", c.patch.step.columns, Shown::unless_default);
   visit("patch_norm", c.patch.norm, Shown::unless_default);
   visit("patch_bias", c.patch.bias);
   visit("embed_norm", c.patch.embed_norm, Shown::unless_default);
@@ -315,9 +322,9 @@ void visit_model(Config& c, const Visit& visit) {
   visit("mlp_norm", c.mlp.norm);
   visit("mlp_limit", c.mlp.limit, Shown::unless_default);
   visit("clipped", c.encoder.clipped, Shown::unless_default);
-  visit("branch_norm", c.encoder.branch_norm, Shown::unless_default);
-  visit("post_norm", c.encoder.post_norm, Shown::unless_default);
-  visit("sum_norm", c.encoder.sum_norm, Shown::unless_default);
+  visit.flag("branch_norm", c.encoder.block_norms, BlockNorms::before_and_after);
+  visit.flag("post_norm", c.encoder.block_norms, BlockNorms::after);
+  visit.flag("sum_norm", c.encoder.block_norms, BlockNorms::of_sums);
   visit("layer_scale", c.encoder.layer_scale);
   visit("token_norm", c.encoder.token_norm);
   visit("pooled_norm", c.head.pooled_norm);
@@ -346,9 +353,9 @@ void visit_model(Config& c, const Visit& visit) {
   if constexpr (!std::is_const_v<Config>) c.merger = merger_of(merger);
   visit("head_input", c.head.input);
   visit("num_classes", c.head.num_classes);
-  visit("head_projects", c.head.projects, Shown::unless_default);
-  visit("multi_label", c.head.multi_label, Shown::unless_default);
-  visit("regression", c.head.regression, Shown::unless_default);
+  visit.flag("head_projects", c.head.logits, LogitKind::joint_space);
+  visit.flag("multi_label", c.head.logits, LogitKind::tags);
+  visit.flag("regression", c.head.logits, LogitKind::values);
 }
 
 /// All fields except the source.

@@ -31,6 +31,14 @@ enum class HeadInput {
   class_and_distillation,  // two classifiers, logits averaged (distilled DeiT)
 };
 
+/// What the rows of the classifier are.
+enum class LogitKind {
+  classes,      // they exclude each other: softmax
+  tags,         // they do not: a sigmoid for each
+  values,       // numbers, not classes (problem_type "regression" of transformers)
+  joint_space,  // dimensions: what the library keeps as a classifier is a projection (timm's CLIP towers)
+};
+
 /// Attention pooling as a head (SigLIP, Perception Encoder): one learned query over all tokens, then an MLP.
 struct AttentionPoolConfig {
   std::size_t num_heads = 0;                 // of the query, over C channels
@@ -66,15 +74,9 @@ struct HeadConfig {
   std::optional<JointHeadConfig> joint{};        // blocks that compute the projected vector
   HeadInput input = HeadInput::pooled;           // what the classifier reads
   std::size_t num_classes = 0;                   // rows of the classifier; 0 = there is none
-  /// What the library keeps as a classifier projects to a joint space (timm's CLIP towers): its outputs are
-  /// no classes.
-  bool projects = false;
-  std::vector<std::string> labels;            // one per class, or empty
+  LogitKind logits = LogitKind::classes;         // what they are
+  std::vector<std::string> labels;               // one per class, or empty
   std::vector<std::string> label_categories;  // one per class, or empty: "0" for a tag, "9" for a rating, ...
-  /// Classes are not mutually exclusive: a sigmoid for each instead of a softmax.
-  bool multi_label = false;
-  /// The outputs are values, not classes (problem_type "regression" of transformers).
-  bool regression = false;
 };
 
 }  // namespace vit

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "vit/base/check.h"
-#include "vit/config.h"
+#include "vit/config/patch.h"
 #include "vit/image/preprocess.h"
 
 namespace vit {

@@ -24,7 +24,7 @@ void PatchEmbed::cut(TensorView<const float> pixels, const PositionContext& posi
       windows != nullptr ? std::span<const std::uint32_t>(windows->places) : std::span<const std::uint32_t>();
   const TensorView<float> of_step = patches.part(step * num_patches, num_patches);
   patchify(pixels, cut_, row, of_step, places);
-  if (!norms_.unit_pixels && norms_.mean.empty()) return;
+  if (cut_.pixels == PixelRule::unchanged) return;
   for (std::size_t patch = row * grid.columns; patch < (row + 1) * grid.columns; ++patch)
     normalize_pixels(of_step.row(places.empty() ? patch : places[patch]));
 }
@@ -62,10 +62,10 @@ void PatchEmbed::forward(TensorView<const float> pixels, const PositionContext& 
 
 void PatchEmbed::normalize_pixels(float* patch) const {
   const std::size_t of_channel = cut_.size * cut_.size;
-  if (norms_.unit_pixels) {
+  if (cut_.pixels == PixelRule::centered) {
     for (std::size_t i = 0; i < projection_.in_features(); ++i) patch[i] = 2.0f * (patch[i] - 0.5f);
+    return;
   }
-  if (norms_.mean.empty()) return;
   for (std::size_t channel = 0; channel < norms_.mean.num_elements(); ++channel) {
     const float mean = norms_.mean.data()[channel], std = norms_.std.data()[channel];
     float* const values = patch + channel * of_channel;

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
+#include "vit/config/patch.h"
 #include "vit/layers/layer_norm.h"
 #include "vit/layers/linear.h"
 #include "vit/layers/pass.h"
@@ -14,10 +14,9 @@
 
 namespace vit::internal {
 
-/// What is done to pixels before they are projected, and to what comes of it, where a model has that.
+/// What normalizes pixels before they are projected, and what comes of it, where a model has that.
 struct PatchNorms {
-  bool unit_pixels = false;              // pixels are in [0, 1], and 2 x - 1 is what is projected
-  Tensor<float> mean{}, std{};           // (K): (x - mean) / std is what is projected
+  Tensor<float> mean{}, std{};           // (K), of PixelRule::stored
   std::optional<LayerNorm> pixels{};     // (K P P), on what is projected
   std::optional<LayerNorm> projected{};  // (C), before positions are added
   std::optional<LayerNorm> tokens{};     // (C), after positions are added, of all tokens
@@ -31,8 +30,8 @@ constexpr std::size_t planes_of_step(std::size_t planes, std::size_t num_steps, 
 class PatchEmbed {
  public:
   /// projection: (C, K P P) with or without bias; prefix: (prefix tokens, C), class token first, then
-  /// distillation token, then registers; `cut` as of patchify(). of_clips: (C, frames K P P), frame by frame,
-  /// if a model has patches of several frames.
+  /// distillation token, then registers; `cut` as of patchify(), and its rule for pixels. of_clips: (C,
+  /// frames K P P), frame by frame, if a model has patches of several frames.
   PatchEmbed(Linear projection, Tensor<float> prefix, const PatchConfig& cut, PatchNorms norms = {},
              std::optional<Linear> of_clips = {});
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "vit/base/tensor.h"
-#include "vit/config.h"
+#include "vit/config/patch.h"
 #include "vit/position/config.h"
 
 namespace vit::internal {

@@ -96,8 +96,8 @@ Tensor<float> AddedRows::resampled(TensorView<const float> table, GridSize grid)
 /// The tables of columns and of rows (2, longest, C) for another grid; rows beyond the shorter are zero.
 Tensor<float> AddedRows::resampled_axes(GridSize grid) const {
   const std::size_t longest = std::max(grid.rows, grid.columns), length = table_.dim(1);
-  const std::size_t lengths[] = {config_.square_table ? longest : grid.columns,
-                                 config_.square_table ? longest : grid.rows};
+  const bool is_square = config_.table_grid == TableGrid::square;
+  const std::size_t lengths[] = {is_square ? longest : grid.columns, is_square ? longest : grid.rows};
   Tensor<float> out(Shape{2, longest, table_.dim(2)});
   std::fill_n(out.data(), out.num_elements(), 0.0f);
   for (std::size_t axis = 0; axis < 2; ++axis) {
@@ -120,11 +120,12 @@ RowsOfGrid AddedRows::rows_of(GridSize grid) const {
   }
   const std::size_t num_rows = checked_add(num_prefix_rows_, num_patches(grid), kRows);
   const std::size_t edge = std::max(grid.rows, grid.columns);
-  const GridSize whole = config_.square_table   ? GridSize{edge, edge}
-                         : config_.swapped_grid ? GridSize{grid.columns, grid.rows}
-                                                : grid;
+  const bool is_square = config_.table_grid == TableGrid::square;
+  const GridSize whole = is_square                                  ? GridSize{edge, edge}
+                         : config_.table_grid == TableGrid::swapped ? GridSize{grid.columns, grid.rows}
+                                                                    : grid;
   Tensor<float> rows = resampled(table_, whole);
-  if (config_.square_table && whole != grid) rows = top_left(rows, edge, grid);
+  if (is_square && whole != grid) rows = top_left(rows, edge, grid);
   if (num_prefix_rows_ > 0) out.prefix = copy_rows(rows, 0, num_prefix_rows_);
   out.patches = num_prefix_rows_ > 0 ? copy_rows(rows, num_prefix_rows_, num_rows) : std::move(rows);
   return out;

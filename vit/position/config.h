@@ -40,6 +40,13 @@ enum class TableResampling {
   bilinear_zeros,       // bilinear between the rows and zeros around the table: Muse
 };
 
+/// The grid that a learned table is brought to.
+enum class TableGrid {
+  image,    // that of the image's patches
+  square,   // a square of its longer edge, of which the image takes the top left (RADIO)
+  swapped,  // its rows and columns swapped; the order of the rows is that grid's (Muse)
+};
+
 /// When resampling is skipped.
 enum class TableReuse {
   equal_grid,              // the grids are equal
@@ -69,10 +76,13 @@ enum class AxisOrder {
   y_then_x,  // rows first
 };
 
-/// The frequencies of two axes of F = d / 4 pairs each, with base theta.
+/// The frequencies of two axes of F = d / 4 pairs each, k = 0 ... F - 1, with base theta.
 enum class AxisFrequencies {
   shared,       // theta^(-4k/d) for both
   alternating,  // theta^(-4k/d) for the first axis, theta^(-(4k + 2)/d) for the second (Pixtral)
+  /// Those of the periods (1 / frequency, before angle_scale) in the file, for both; theta is unused (Meta's
+  /// DINOv3). No rule of a convention.
+  stored,
 };
 
 /// The names are those of `rope_scaling` in transformers; s is the length of an axis over its trained length.
@@ -156,10 +166,7 @@ struct PositionConfig {
   std::size_t added_steps = 0;
   TableResampling resampling = TableResampling::bicubic_antialias;  // of a learned table
   TableReuse reuse = TableReuse::equal_grid;                        // when it is not resampled
-  /// A rectangle takes the top left of the table as it is for the square of its longer edge (RADIO).
-  bool square_table = false;
-  /// The rows are those of a grid with rows and columns swapped, in its order (Muse).
-  bool swapped_grid = false;
+  TableGrid table_grid = TableGrid::image;                          // what it is resampled to
   /// A table like the added one, for all tokens, is added after each block but the last (YOLOS).
   bool between_blocks = false;
 
@@ -176,8 +183,6 @@ struct PositionConfig {
   bool class_angles = false;
   /// In blocks with windows each window is a grid of its own: coordinates count from its corner (SAM 3).
   bool per_window = false;
-  /// The family stores its periods (1 / frequency, before angle_scale) in the file; theta is then unused.
-  bool stored_periods = false;
   std::optional<RelativeConfig> relative{};  // bias of attention
   /// Grids other than the trained one, image_height x image_width; nothing = the default of `coordinates`.
   std::optional<RopeScaling> rope_scaling{};

@@ -49,10 +49,11 @@ RopeFrequencies on_axis(const RopeFrequencies& trained, const GridChange& change
 TrainedFrequencies load_axial(const PositionConfig& config, const PositionShape& shape,
                               const PositionWeights& weights) {
   const std::size_t count = num_axial_frequencies(shape.head_dim);
-  VIT_CHECK(!config.stored_periods || weights.periods.size() == count, kRope, weights.periods.size(),
+  const bool is_stored = config.frequencies == AxisFrequencies::stored;
+  VIT_CHECK(!is_stored || weights.periods.size() == count, kRope, weights.periods.size(),
             " stored periods, expected ", count, " for heads of ", shape.head_dim, " channels");
-  const RopeFrequencies first = (config.stored_periods ? RopeFrequencies::from_periods(weights.periods)
-                                                       : RopeFrequencies::from_theta(count, config.theta))
+  const RopeFrequencies first = (is_stored ? RopeFrequencies::from_periods(weights.periods)
+                                           : RopeFrequencies::from_theta(count, config.theta))
                                     .scaled(config.angle_scale);
   const bool alternate = config.frequencies == AxisFrequencies::alternating;
   const double between = std::pow(config.theta, -2.0 / static_cast<double>(shape.head_dim));
@@ -169,7 +170,7 @@ void check_weights(const PositionConfig& config, const PositionShape& shape, con
   VIT_CHECK((config.rope == RopeKind::mixed) == !weights.mixed_frequencies.empty(), kRope,
             "learned rotation frequencies ", weights.mixed_frequencies.shape().to_string(),
             config.rope == RopeKind::mixed ? ", expected some" : " although the config does not use them");
-  const bool wants_periods = config.rope == RopeKind::axial && config.stored_periods;
+  const bool wants_periods = config.rope == RopeKind::axial && config.frequencies == AxisFrequencies::stored;
   VIT_CHECK(wants_periods == !weights.periods.empty(), kRope, weights.periods.size(), " stored periods",
             wants_periods ? ", expected some" : " although the config does not use them");
   const std::size_t num_angles = config.class_angles ? shape.head_dim / 2 : 0;

@@ -127,7 +127,7 @@ Differential LayerBuilder::differential(const BlockWeights& block, std::size_t i
 }
 
 Block LayerBuilder::block(const BlockWeights& block, std::size_t index) const {
-  const bool sum_norm = config_.encoder.sum_norm;
+  const bool sum_norm = config_.encoder.block_norms == BlockNorms::of_sums;
   const NormWeights none;
   const NormWeights& attention_input = sum_norm ? none : block.norm1;
   const NormWeights& mlp_input = sum_norm                      ? none

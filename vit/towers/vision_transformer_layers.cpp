@@ -56,8 +56,7 @@ class Builder {
       }
     }
     return PatchEmbed(projection(weights_.patch, weights_.image_shift), std::move(prefix), config_.patch,
-                      {.unit_pixels = config_.patch.unit_pixels,
-                       .mean = weights_.pixel_mean.load(),
+                      {.mean = weights_.pixel_mean.load(),
                        .std = weights_.pixel_std.load(),
                        .pixels = layers_.optional_norm(weights_.patch_norm),
                        .projected = layers_.optional_norm(weights_.embed_norm),

@@ -61,7 +61,7 @@ void visit_relative(const ModelConfig& c, Part table, RelativeWeights& weights, 
 
 void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& walk) {
   const std::size_t width = c.embed_dim, pixels = c.patch_dim();
-  if (c.patch.input_norm) {
+  if (c.patch.pixels == PixelRule::stored) {
     walk.tensor(Part::pixel_mean, Shape{c.image.num_channels}, weights.pixel_mean);
     walk.tensor(Part::pixel_std, Shape{c.image.num_channels}, weights.pixel_std);
   }
@@ -95,7 +95,7 @@ void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& 
     walk.tensor(Part::rope_frequencies, Shape{2, c.encoder.depth, c.attention.num_heads, c.head_width() / 2},
                 weights.rope_frequencies);
   }
-  if (c.position.rope == RopeKind::axial && c.position.stored_periods) {
+  if (c.position.rope == RopeKind::axial && c.position.frequencies == AxisFrequencies::stored) {
     walk.tensor(Part::rope_periods, Shape{c.head_width() / 4}, weights.rope_periods);
   }
   if (c.position.relative) visit_relative(c, Part::relative_table, weights.relative, walk);
@@ -104,8 +104,9 @@ void visit_embedding(const ModelConfig& c, ModelWeights& weights, const Walker& 
 
 void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) {
   const std::size_t width = c.embed_dim, heads = c.attention_dim();
-  const bool branch_norm = c.encoder.branch_norm || c.encoder.post_norm;
-  if (!c.encoder.post_norm) walk.norm(Part::norm1_gamma, width, block.norm1, c.encoder.norm.kind);
+  const bool after_only = c.encoder.block_norms == BlockNorms::after;
+  const bool branch_norm = after_only || c.encoder.block_norms == BlockNorms::before_and_after;
+  if (!after_only) walk.norm(Part::norm1_gamma, width, block.norm1, c.encoder.norm.kind);
   walk.linear(Part::qkv_weight, heads + 2 * c.key_dim(walk.block), width, block.qkv, c.attention.qkv_bias);
   if (c.attention.qk_norm) {
     const std::size_t normed = c.attention.differential ? c.head_width() / 2 : c.head_width();
@@ -122,7 +123,7 @@ void visit_block(const ModelConfig& c, BlockWeights& block, const Walker& walk) 
   walk.linear(Part::proj_weight, width, heads, block.proj, c.attention.proj_bias);
   if (branch_norm) walk.norm(Part::branch_norm1_gamma, width, block.branch_norm1, c.encoder.norm.kind);
   if (c.encoder.layer_scale) walk.tensor(Part::scale1, Shape{width}, block.scale1);
-  if (!c.encoder.parallel && !c.encoder.post_norm)
+  if (!c.encoder.parallel && !after_only)
     walk.norm(Part::norm2_gamma, width, block.norm2, c.encoder.norm.kind);
   if (c.mlp.kind == MlpKind::gated) walk.linear(Part::gate_weight, c.mlp.dim, width, block.gate, c.mlp.bias);
   walk.linear(Part::fc1_weight, c.mlp.dim, width, block.fc1, c.mlp.bias);

@@ -14,7 +14,7 @@ ModelConfig block_config(const TextConfig& c) {
   out.encoder.norm.eps = c.norm_eps;
   out.mlp.activation = c.activation;
   out.attention.qkv_bias = c.qkv_bias;
-  out.encoder.sum_norm = c.sum_norm;
+  if (c.sum_norm) out.encoder.block_norms = BlockNorms::of_sums;
   return out;
 }
 

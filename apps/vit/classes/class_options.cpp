@@ -82,8 +82,9 @@ std::optional<Classifier> load_classifier(const CommonOptions& common, const Cla
   if (!model->config().has_classes())
     fail_usage(
         "this model has no classes",
-        model->config().head.projects ? ": its head is the projection of a tower that was trained with texts"
-                                      : "",
+        model->config().head.logits == LogitKind::joint_space
+            ? ": its head is the projection of a tower that was trained with texts"
+            : "",
         "; give some with --classifier (vit fit makes them), name --classes where it has a text tower, or "
         "try vit embed");
   return Classifier::of_model(std::move(model));

@@ -12,7 +12,7 @@
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/base/dtype.h"
-#include "vit/config.h"
+#include "vit/config/patch.h"
 
 namespace vit::app {
 namespace {

@@ -15,7 +15,7 @@
 #include "apps/vit/inputs/video.h"
 #include "apps/vit/outputs/drawing.h"
 #include "vit/base/check.h"
-#include "vit/config.h"
+#include "vit/config/patch.h"
 #include "vit/image/image_file.h"
 #include "vit/machine.h"
 #include "vit/position/rope.h"

@@ -41,9 +41,14 @@ bool is_regression(const SourceFiles& files) {
 
 void read_class_rules(const SourceFiles& files, const std::filesystem::path& folder, ParsedModel& reading) {
   ModelConfig& config = reading.config;
-  config.head.regression = is_regression(files);
-  config.head.multi_label =
-      !config.head.regression && (config.head.multi_label || is_multi_label(files, config.head.num_classes));
+  const auto set_logits = [&config](LogitKind kind) {
+    if (config.head.logits != LogitKind::joint_space) config.head.logits = kind;
+  };
+  if (is_regression(files)) {
+    set_logits(LogitKind::values);
+  } else if (is_multi_label(files, config.head.num_classes)) {
+    set_logits(LogitKind::tags);
+  }
   if (std::string note = label_note(files, config.head.num_classes); !note.empty())
     reading.notes.push_back(std::move(note));
   if (!config.head.labels.empty()) return;
@@ -57,8 +62,7 @@ void read_class_rules(const SourceFiles& files, const std::filesystem::path& fol
   }
   config.head.labels = std::move(table->names);
   config.head.label_categories = std::move(table->categories);
-  config.head.multi_label =
-      true;  // tags are not mutually exclusive, which timm's configuration cannot express
+  set_logits(LogitKind::tags);  // which timm's configuration cannot express
   reading.notes.push_back(std::string("the classes are the tags of ") + kTagFile + ", each with a sigmoid");
 }
 

@@ -27,6 +27,11 @@ struct Writer {
     (*this)(kind_name, kind.value_or(NormKind::rms), Shown::unless_default);
   }
 
+  template <typename Enum>
+  void flag(const char* name, Enum choice, Enum value, Shown shown = Shown::unless_default) const {
+    (*this)(name, choice == value, shown);
+  }
+
   template <typename Field>
   static bool is_default(const Field& field) {
     if constexpr (requires { field == Field{}; }) return field == Field{};

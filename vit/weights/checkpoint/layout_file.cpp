@@ -63,6 +63,18 @@ struct Reader {
     norm = is_present ? std::optional(kind) : std::nullopt;
   }
 
+  /// One value of a choice; of those that exclude each other only one may be true.
+  template <typename Enum>
+  void flag(const char* name, Enum& choice, Enum value, Shown = Shown::always) const {
+    const bool was_set = choice == value;
+    bool is_set = was_set;
+    (*this)(name, is_set);
+    if (is_set == was_set) return;
+    VIT_CHECK(!is_set || choice == Enum{}, kWhere, object.at(name).where(),
+              " is true, and so is what it excludes");
+    choice = is_set ? value : Enum{};
+  }
+
   void read(const Json& value, const std::string&, bool& field) const { field = value.as_bool(); }
   void read(const Json& value, const std::string&, double& field) const { field = value.as_double(); }
   void read(const Json& value, const std::string&, float& field) const {

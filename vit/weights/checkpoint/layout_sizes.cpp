@@ -88,7 +88,8 @@ class Inference {
   void infer_parts() {
     set("patch_norm", c_.patch.norm, has(Part::patch_norm_gamma));
     set("embed_norm", c_.patch.embed_norm, has(Part::embed_norm_gamma));
-    set("input_norm", c_.patch.input_norm, has(Part::pixel_mean));
+    if (c_.patch.pixels == PixelRule::unchanged && !is_given("input_norm") && has(Part::pixel_mean))
+      c_.patch.pixels = PixelRule::stored;
     bool qk_norm = c_.attention.qk_norm.has_value();
     NormKind qk_norm_kind = c_.attention.qk_norm.value_or(NormKind::rms);
     set("qk_norm", qk_norm, has(Part::q_norm_gamma));
@@ -216,8 +217,10 @@ class Inference {
     if (p.rope == RopeKind::mixed) return;
     ask("position.coordinates");
     ask("position.axis_order");
-    set("position.stored_periods", p.stored_periods, has(Part::rope_periods));
-    if (!p.stored_periods) ask("position.theta");
+    if (p.frequencies == AxisFrequencies::shared && !is_given("position.stored_periods") &&
+        has(Part::rope_periods))
+      p.frequencies = AxisFrequencies::stored;
+    if (p.frequencies != AxisFrequencies::stored) ask("position.theta");
   }
 
   void infer_ends() {

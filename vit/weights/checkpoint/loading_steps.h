@@ -55,7 +55,7 @@ std::string describe_quantization(const TensorFile& tensors, const std::optional
 /// The file in which published taggers list their classes.
 inline constexpr const char* kTagFile = "selected_tags.csv";
 
-/// Fills `multi_label`, and labels and categories if the configuration has none and `folder` contains a
+/// Fills HeadConfig::logits, and labels and categories if the configuration has none and `folder` contains a
 /// kTagFile with a row for each class. Throws Error if such a file is not CSV.
 void read_class_rules(const SourceFiles& files, const std::filesystem::path& folder, ParsedModel& reading);
 

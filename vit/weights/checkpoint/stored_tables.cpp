@@ -23,7 +23,9 @@ constexpr double kSlack = 2.0;  // of what rounding explains: libraries compute 
 /// The rotation of a configuration as a convention; nothing if its angles are learned or stored, or windows
 /// have coordinates of their own.
 std::optional<RopeConvention> convention_of(const PositionConfig& position) {
-  if (position.rope != RopeKind::axial || position.stored_periods || position.per_window) return std::nullopt;
+  if (position.rope != RopeKind::axial || position.frequencies == AxisFrequencies::stored ||
+      position.per_window)
+    return std::nullopt;
   RopeConvention out;
   switch (position.coordinates) {
     case CoordinateRule::index: break;

@@ -25,8 +25,8 @@ ModelConfig read_config(const SourceFiles& files) {
   c.image.width = json.find_size("max_length", {1, kMaxInputEdge}).value_or(1024);
   c.image.num_channels = 1;
   c.image.fixed_size = true;
-  c.patch.row_step = json.find_size("frequency_stride", {1, 1024}).value_or(10);
-  c.patch.column_step = json.find_size("time_stride", {1, 1024}).value_or(10);
+  c.patch.step = {json.find_size("frequency_stride", {1, 1024}).value_or(10),
+                  json.find_size("time_stride", {1, 1024}).value_or(10)};
   c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
   c.tokens.distillation_token = true;
   add_hf_table(c, 2);

@@ -125,9 +125,10 @@ ModelConfig gemma4_config(const Json& json, const TowerDefaults& defaults) {
   c.patch.bias = c.mlp.bias = c.attention.qkv_bias = c.attention.proj_bias =
       false;  // whatever attention_bias says
   c.attention.qk_norm = NormKind::rms;
-  c.attention.value_norm = c.encoder.branch_norm = true;
+  c.attention.value_norm = true;
+  c.encoder.block_norms = BlockNorms::before_and_after;
   c.attention.scale = 1.0;
-  c.patch.unit_pixels = true;
+  c.patch.pixels = PixelRule::centered;
   c.mlp.kind = MlpKind::gated;
   c.tokens.class_token = false;
   c.head.pooling = Pooling::none;

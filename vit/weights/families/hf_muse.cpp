@@ -77,7 +77,7 @@ ParsedModel read(const SourceFiles& files) {
   c.position.added = AddedTable::patches;
   c.position.added_grid = {edge, edge};
   c.position.resampling = TableResampling::bilinear_zeros;
-  c.position.swapped_grid = true;
+  c.position.table_grid = TableGrid::swapped;
   add_tower_rope(json, c);
   c.position.axis_order = AxisOrder::x_then_y;
   c.position.coordinate_offset = 1.0;

@@ -101,7 +101,7 @@ ModelConfig read_config(const SourceFiles& files) {
   set_hf_mlp(json, c);
   c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);
   c.patch.bias = false;
-  c.patch.input_norm = true;
+  c.patch.pixels = PixelRule::stored;
   const std::size_t num_class_tokens = json.find_size("num_cls_tokens", kCounts).value_or(3);
   VIT_CHECK(num_class_tokens != 0, kWhere, json.where(), ": num_cls_tokens must be positive");
   c.tokens.num_registers = num_class_tokens - 1 + json.find_size("num_registers", kCounts).value_or(7);
@@ -112,7 +112,7 @@ ModelConfig read_config(const SourceFiles& files) {
   const std::size_t edge = json.find_size("max_img_size").value_or(2048) / c.patch.size;
   c.position.added_grid = {edge, edge};
   c.position.reuse = TableReuse::equal_grid;
-  c.position.square_table = true;
+  c.position.table_grid = TableGrid::square;
   c.encoder.token_norm = false;
   c.head.pooling = Pooling::prefix_tokens;
   c.head.pooled_tokens = read_summary(files);

@@ -106,13 +106,13 @@ ParsedModel read_dinov3_as(const SourceFiles& files, const Architecture& archite
   if (!follows_timm(files)) stored.global_pool = TimmPool::token;
   set_gated_width(files, stored);
   Published model = read_published(files, architecture, stored, "Meta", kDinov3Keys);
-  model.config.position.stored_periods = uses_stored_periods(files);
+  const bool stored_periods = uses_stored_periods(files);
+  if (stored_periods) model.config.position.frequencies = AxisFrequencies::stored;
   add_joint_head(files, model.config);
   std::vector<std::string> notes = {
-      model.config.position.stored_periods
-          ? "rotation by the stored periods, as Meta's code does; overrides[\"rope_periods\"] = "
-            "\"recomputed\" gives timm's and transformers' numbers"
-          : "rotation by periods recomputed in full precision, as timm and transformers do"};
+      stored_periods ? "rotation by the stored periods, as Meta's code does; overrides[\"rope_periods\"] = "
+                       "\"recomputed\" gives timm's and transformers' numbers"
+                     : "rotation by periods recomputed in full precision, as timm and transformers do"};
   Layout layout = dinov3_layout(files, model.args);
   return finish(files, architecture, std::move(model), std::move(layout), {kDinov3Ignored}, std::move(notes));
 }

@@ -208,8 +208,8 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
   keep_stored_table(files, layout, published.stored, published.config);
   keep_relative_table(files, layout, published.stored, published.config);
   if (files.has_weights) check_facts(files, layout, published.config, notes);
-  published.config.head.projects =
-      head_projects(files, layout, architecture.projection_dim, published.config);
+  if (head_projects(files, layout, architecture.projection_dim, published.config))
+    published.config.head.logits = LogitKind::joint_space;
   if (const std::string noted = noted_architecture(files);
       !noted.empty() && files.options.architecture.empty() && !files.config)
     notes.push_back("the file notes its architecture, " + noted);

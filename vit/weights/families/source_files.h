@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "vit/config.h"
 #include "vit/config/load_options.h"
+#include "vit/config/patch.h"
 #include "vit/io/json.h"
 #include "vit/io/tensor_file.h"
 #include "vit/weights/families/layout.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/io/in_quotes.h"
 #include "vit/weights/families/timm_args.h"
 

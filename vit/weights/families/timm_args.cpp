@@ -8,6 +8,7 @@
 #include <set>
 
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/json_writer.h"
 #include "vit/weights/families/source_files.h"
@@ -276,7 +277,7 @@ void set_position(const TimmArgs& args, ModelConfig& config) {
         position.added == AddedTable::prefix_and_patches ? config.num_prefix_tokens() : 0;
   }
   position.resampling = table_resampling(args);
-  position.square_table = args.pos_embed_ar_preserving;
+  if (args.pos_embed_ar_preserving) position.table_grid = TableGrid::square;
   if (args.pos_embed && args.pos_embed_factorized) position.added = AddedTable::columns_and_rows;
   position.reuse = TableReuse::equal_grid;
   if (args.rel_pos || args.shared_rel_pos) {
@@ -490,7 +491,7 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, st
   config.attention.proj_bias = config.mlp.bias = args.proj_bias;
   config.attention.norm = args.scale_attn_inner;
   config.encoder.parallel = args.parallel;
-  config.encoder.post_norm = args.post_norm_blocks;
+  if (args.post_norm_blocks) config.encoder.block_norms = BlockNorms::after;
   config.attention.differential = args.differential;
   config.patch.embed_norm = args.embed_norm;
   config.encoder.norm.kind = args.rms_norm ? NormKind::rms : NormKind::layer;

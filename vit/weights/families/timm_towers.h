@@ -8,6 +8,10 @@
 
 #include "vit/weights/families/source_files.h"
 
+namespace vit {
+struct ModelConfig;
+}
+
 namespace vit::internal {
 
 enum class TowerKind : std::uint8_t { qwen3, deepseek };

@@ -15,6 +15,7 @@
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/version.h"
 
 namespace vit::app {
@@ -71,9 +72,9 @@ std::vector<WorkItem> pixel_items(const Json& input, std::optional<std::string_v
                                   const ModelFacts& facts, const std::string& place) {
   std::vector<std::size_t> shape = read_shape(input, place);
   if (shape.size() == 3) shape.insert(shape.begin(), 1);
-  if (shape.size() != 4 || shape[1] != facts.config.image.num_channels)
+  if (shape.size() != 4 || shape[1] != facts.config->image.num_channels)
     throw ApiError(400,
-                   vit::text(place, ".shape must be [batch, ", facts.config.image.num_channels,
+                   vit::text(place, ".shape must be [batch, ", facts.config->image.num_channels,
                              ", height, width] of preprocessed pixels"),
                    place, "invalid_value");
   const std::size_t size = shape[1] * shape[2] * shape[3];
@@ -157,7 +158,7 @@ bool wants_logits(const Json& body, const ModelFacts& facts) {
   if (name.empty()) name = facts.embedding_dim > 0 ? kEmbeddingTensor : kLogitsTensor;
   if (name != kEmbeddingTensor && name != kLogitsTensor)
     throw ApiError(400, "outputs: there are embedding and logits", "outputs", "invalid_value");
-  const bool is_there = name == kLogitsTensor ? facts.config.head.num_classes > 0 : facts.embedding_dim > 0;
+  const bool is_there = name == kLogitsTensor ? facts.config->head.num_classes > 0 : facts.embedding_dim > 0;
   if (!is_there) throw ApiError(400, "this model has no " + name, "outputs", "unsupported_input");
   return name == kLogitsTensor;
 }
@@ -251,13 +252,13 @@ void answer_inference_model(Service& service, const std::shared_ptr<Call>& call)
   const auto size = [](std::size_t count) { return static_cast<std::int64_t>(count); };
   json.key("versions").begin_array().value("1").end_array().member("platform", "vit");
   json.key("inputs").begin_array();
-  write_tensor(json, kPixelTensor, "FP32", {-1, size(facts.config.image.num_channels), -1, -1});
+  write_tensor(json, kPixelTensor, "FP32", {-1, size(facts.config->image.num_channels), -1, -1});
   if (facts.no_images.empty()) write_tensor(json, kImageTensor, "BYTES", {-1});
   if (facts.no_texts.empty()) write_tensor(json, kTextTensor, "BYTES", {-1});
   json.end_array().key("outputs").begin_array();
   if (facts.embedding_dim > 0) write_tensor(json, kEmbeddingTensor, "FP32", {-1, size(facts.embedding_dim)});
-  if (facts.config.head.num_classes > 0)
-    write_tensor(json, kLogitsTensor, "FP32", {-1, size(facts.config.head.num_classes)});
+  if (facts.config->head.num_classes > 0)
+    write_tensor(json, kLogitsTensor, "FP32", {-1, size(facts.config->head.num_classes)});
   json.end_array().end_object();
   call->respond(std::move(out));
 }

@@ -192,7 +192,7 @@ void answer_embeddings(Service& service, const std::shared_ptr<Call>& call) {
 /// The classes that the request names; nothing where it names none.
 std::optional<ClassTexts> read_classes(const Json& body, const ModelFacts& facts) {
   std::optional<ClassTexts> out = read_class_texts(body);
-  if (!out && !facts.config.has_classes())
+  if (!out && !facts.config->has_classes())
     throw ApiError(400, "this model has no classes; send candidate_labels", "candidate_labels", "missing");
   if (!out) return out;
   if (!facts.no_texts.empty()) throw ApiError(400, facts.no_texts, "candidate_labels", "unsupported_input");
@@ -249,7 +249,7 @@ void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
   work->classes = read_classes(body, facts);
   ClassFormat format{.model = model.name(),
                      .names = work->classes ? work->classes->names : facts.labels,
-                     .activation = work->classes ? facts.score_kind : class_activation(facts.config),
+                     .activation = work->classes ? facts.score_kind : class_activation(*facts.config),
                      .top = find_count(body, "top_k", kMaxTop).value_or(kTop)};
   work->items = read_inputs(call->request, body, StringMeaning::image, service.options().max_inputs);
   for (std::size_t i = 0; i < work->items.size(); ++i) {
@@ -273,8 +273,8 @@ void write_model(JsonWriter& json, const ServedModel& model) {
   if (facts.no_images.empty()) json.value("image");
   if (facts.no_texts.empty()) json.value("text");
   json.end_array().member("embedding_dimensions", facts.embedding_dim);
-  json.member("classes", facts.config.has_classes() ? facts.config.head.num_classes : 0);
-  json.member("architecture", facts.config.architecture).member("fingerprint", facts.run.fingerprint);
+  json.member("classes", facts.config->has_classes() ? facts.config->head.num_classes : 0);
+  json.member("architecture", facts.config->architecture).member("fingerprint", facts.run.fingerprint);
   json.key("tasks").begin_array();  // of what the page draws
   const auto has = [&](Output output) { return facts.dense && facts.dense->find(output) != nullptr; };
   if (has(Output::depth)) json.value("depth");

@@ -12,6 +12,7 @@
 #include "apps/vit/rings/serve/routes/task_routes.h"
 #include "apps/vit/rings/serve/work/paint_task.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/pixels.h"
 
 namespace vit::app {
@@ -43,7 +44,7 @@ void answer_paint_image(Service& service, const std::shared_ptr<Call>& call) {
   work->wanted = Wanted::task;
   work->image_rules = ImageRules::thumbnail;
   work->task = paint_task(work->model, model.common(), service.options().preprocessors[work->model]->config(),
-                          model.facts().config, *service.options().kept);
+                          *model.facts().config, *service.options().kept);
   call->request.body = {};
   service.run(call, work, [](const Work& done) {
     check_items(done, kPaintImage);
@@ -175,7 +176,7 @@ constexpr Route kRoutes[]{
 bool takes_painting(const ServedModel& model) {
   const ModelFacts& facts = model.facts();
   const bool takes_prompts = facts.takes_phrases || facts.takes_objects;  // as vit segment --classifier
-  return facts.no_images.empty() && facts.config.image.num_channels == 3 && model.bank() == nullptr &&
+  return facts.no_images.empty() && facts.config->image.num_channels == 3 && model.bank() == nullptr &&
          !takes_prompts;
 }
 

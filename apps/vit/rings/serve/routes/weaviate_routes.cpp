@@ -3,6 +3,7 @@
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 #include "vit/outputs.h"
 
 namespace vit::app {
@@ -75,9 +76,9 @@ void answer_meta(Service& service, const std::shared_ptr<Call>& call) {
   const ModelFacts& facts = model.facts();
   HttpResponse out;
   JsonWriter json(out.body);
-  json.begin_object().member("model_name", model.name()).member("architecture", facts.config.architecture);
-  json.member("family", facts.config.family).member("projection_dim", facts.embedding_dim);
-  json.member("image_size", facts.config.image.height).end_object();
+  json.begin_object().member("model_name", model.name()).member("architecture", facts.config->architecture);
+  json.member("family", facts.config->family).member("projection_dim", facts.embedding_dim);
+  json.member("image_size", facts.config->image.height).end_object();
   call->respond(std::move(out));
 }
 

@@ -19,7 +19,7 @@
 
 #include "apps/vit/rings/serve/work/decode_worker.h"
 #include "vit/base/check.h"
-#include "vit/config.h"
+#include "vit/config/patch.h"
 #include "vit/image/image_file.h"
 
 namespace vit::app {

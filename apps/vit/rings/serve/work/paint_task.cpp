@@ -9,6 +9,7 @@
 #include "apps/vit/rings/serve/work/decode_link.h"
 #include "apps/vit/rings/serve/work/work.h"
 #include "vit/base/check.h"
+#include "vit/config.h"
 
 namespace vit::app {
 namespace {

@@ -9,8 +9,12 @@
 #include "apps/vit/options/options.h"
 #include "apps/vit/rings/serve/work/kept_values.h"
 #include "apps/vit/rings/serve/work/output_task.h"
-#include "vit/config.h"
 #include "vit/pixel_features.h"
+
+namespace vit {
+struct ModelConfig;
+struct PreprocessConfig;
+}  // namespace vit
 
 namespace vit::app {
 

@@ -172,7 +172,7 @@ ModelFacts LoadedModel::facts() const {
   const ModelConfig& config = model.config();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const DenseConfig* const dense = model.dense_config();
-  ModelFacts out{.config = config,
+  ModelFacts out{.config = std::make_shared<const ModelConfig>(config),
                  .dense = dense != nullptr ? std::optional(*dense) : std::nullopt,
                  .embedding_dim = config.projection_dim(),
                  .dimensions = listed_dimensions(model_path(common_)),

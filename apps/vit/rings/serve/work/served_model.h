@@ -21,7 +21,6 @@
 #include "apps/vit/rings/serve/work/image_index.h"
 #include "apps/vit/rings/serve/work/loaded_prompts.h"
 #include "vit/classifier.h"
-#include "vit/config.h"
 #include "vit/dense_config.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
@@ -31,7 +30,7 @@ namespace vit::app {
 
 /// What is known of a model once it was loaded, whether it is in memory or not.
 struct ModelFacts {
-  ModelConfig config;
+  std::shared_ptr<const ModelConfig> config;
   std::optional<DenseConfig> dense;
   std::size_t embedding_dim = 0;        // of `vit embed`; 0: the model has no vector of an image
   std::vector<std::size_t> dimensions;  // that vectors may be cut to
