@@ -81,6 +81,8 @@ TEST_CASE("base: a fork by the leader of a team leaves the child able to work") 
   CHECK(is_fine);
 }
 
+// Memory that AddressSanitizer of g++ 12 locked for another thread during the fork stays locked in the child.
+#if !defined(__SANITIZE_ADDRESS__)
 TEST_CASE("base: a child of own workers' leader leaves the team, whose threads it does not have") {
   CHECK(holds_in_child([] {
     const pid_t parent = ::getpid();
@@ -95,6 +97,7 @@ TEST_CASE("base: a child of own workers' leader leaves the team, whose threads i
     return status == 0;
   }));
 }
+#endif
 
 TEST_CASE("base: teams borrow the threads of teams before them") {
   CHECK(sum_by_team() == kSum);

@@ -199,7 +199,12 @@ TEST_CASE("serve: a batch that is being computed ends at its deadline") {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
   // larger than the model was made for, so that an image takes a while
-  const std::vector<std::string> options{"--model", "m=" + model, "--size", "384", "--threads", "1"};
+#if defined(__SANITIZE_ADDRESS__)
+  const std::string size = "160";
+#else
+  const std::string size = "384";
+#endif
+  const std::vector<std::string> options{"--model", "m=" + model, "--size", size, "--threads", "1"};
   double one = 0;
   {
     const ServeProcess server(options);
