@@ -74,12 +74,6 @@ class KindNames {
   int ordinal_ = 0;
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 template <typename Get>
 double median_over(std::span<const internal::Recording> passes, const Get& get) {
   std::vector<double> values;
@@ -98,6 +92,12 @@ void check_alike(const internal::Recording& a, const internal::Recording& b) {
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 TeamCosts TeamCosts::of(int threads) const {
   const double factor = std::log2(static_cast<double>(threads));

@@ -10,6 +10,9 @@
 
 namespace vit::bench {
 
+/// The value in the middle, the greater of two; there must be one.
+double median(std::vector<double> values);
+
 /// Seconds that teams add to the work of their threads.
 struct TeamCosts {
   double loop = 0;  // to distribute the tasks of a loop and to wait for the last

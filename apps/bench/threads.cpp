@@ -5,7 +5,6 @@
 // Not in the simulation: memory bandwidth, caches that cores share or do not share, clock rates that drop
 // with the number of busy cores.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -39,11 +38,6 @@ struct Options {
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 /// What two threads of this machine take to share a loop, beyond its tasks, and to become a team.

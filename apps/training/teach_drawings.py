@@ -11,14 +11,14 @@ the start and the averaged ones at the end (Wortsman et al. 2022), which forgets
 import argparse
 import inspect
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import torch
 
 import cifar10
-from train_cifar10 import EMA_KEEP, LABEL_SMOOTHING, TEACHER_SHARE, TEMPERATURE, build_model, export, rate, start_weights
+from train_cifar10 import EMA_KEEP, LABEL_SMOOTHING, TEMPERATURE, accuracy, build_model, export, loss_with_teacher, rate, start_weights
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "data" / "images"))
 import make_images as scenes
@@ -73,19 +73,6 @@ def drawings(per_class, first_seed, threads, cache):
     return torch.from_numpy(stored["pixels"]), torch.from_numpy(stored["labels"])
 
 
-@torch.no_grad()
-def accuracy(model, pixels, labels):
-    right = [(model(cifar10.normalise(part)).argmax(1) == label).sum().item() for part, label in zip(pixels.split(250), labels.split(250))]
-    return 100 * sum(right) / len(labels)
-
-
-def loss_of(logits, own, hard):
-    """The distance from the answers at the start (Hinton et al. 2015) and from the labels."""
-    soft = (own / TEMPERATURE).softmax(-1)
-    distance = torch.nn.functional.kl_div((logits / TEMPERATURE).log_softmax(1), soft, reduction="batchmean")
-    return TEACHER_SHARE * TEMPERATURE**2 * distance + (1 - TEACHER_SHARE) * torch.nn.functional.cross_entropy(logits, hard)
-
-
 def teach(args):
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
@@ -105,13 +92,16 @@ def teach(args):
     steps = round(args.epochs * len(index) / args.batch)
     more = cifar10.shuffled_batches(torch.arange(len(drawn)), args.batch // 6, generator)
 
+    pool = ThreadPoolExecutor(1)  # its products have the threads
+
+    def mixed():
+        return {name: value.lerp(average[name], args.mix) for name, value in start.state_dict().items()}
+
     def report(step):
-        watched = build_model(args)[0].eval()
-        result = {name: value.lerp(average[name], args.mix) for name, value in start.state_dict().items()}
-        watched.load_state_dict(result)
-        export(result, description, args.out)
-        print(f"step {step} of {steps}: held-out {accuracy(watched, pixels[held_out], labels[held_out]):.2f} %, other drawings "
-              f"{accuracy(watched, others, other_names):.2f} %", flush=True)
+        watched = build_model(args)[0]
+        watched.load_state_dict(mixed())
+        print(f"step {step} of {steps}: held-out {100 * accuracy(watched, pixels[held_out], labels[held_out], pool):.2f} %, other drawings "
+              f"{100 * accuracy(watched, others, other_names, pool):.2f} %", flush=True)
 
     report(0)
     for step, batch in zip(range(steps), cifar10.shuffled_batches(index, args.batch, generator)):
@@ -125,7 +115,8 @@ def teach(args):
             logits = model(both).float()
             with torch.no_grad():
                 answers = start(both[:len(batch)]).float()
-        loss = loss_of(logits[:len(batch)], answers, cifar10.one_hot(labels[batch])) + args.share * torch.nn.functional.cross_entropy(
+        targets = torch.cat([(answers / TEMPERATURE).softmax(-1), cifar10.one_hot(labels[batch])], dim=1)
+        loss = loss_with_teacher(logits[:len(batch)], targets) + args.share * torch.nn.functional.cross_entropy(
             logits[len(batch):], names[own], label_smoothing=LABEL_SMOOTHING)
         optimiser.zero_grad()
         loss.backward()
@@ -136,6 +127,7 @@ def teach(args):
             average[name].lerp_(value, 1 - EMA_KEEP)
         if (step + 1) % args.report_steps == 0 or step + 1 == steps:
             report(step + 1)
+    export(mixed(), description, args.out)
 
 
 def main():

@@ -41,6 +41,11 @@ class Inference {
   void set(const char* name, Field& field, const Field& value) {
     if (!is_given(name)) field = value;
   }
+  /// One value of a choice, under a name of its own, if the layout chose nothing else.
+  template <typename Enum>
+  void set_flag(const char* name, Enum& choice, Enum value, bool is_there) {
+    if (choice == Enum{} && !is_given(name) && is_there) choice = value;
+  }
   void ask(const std::string& field) {
     if (!is_given(field)) lacking_.push_back(field);
   }
@@ -88,8 +93,7 @@ class Inference {
   void infer_parts() {
     set("patch_norm", c_.patch.norm, has(Part::patch_norm_gamma));
     set("embed_norm", c_.patch.embed_norm, has(Part::embed_norm_gamma));
-    if (c_.patch.pixels == PixelRule::unchanged && !is_given("input_norm") && has(Part::pixel_mean))
-      c_.patch.pixels = PixelRule::stored;
+    set_flag("input_norm", c_.patch.pixels, PixelRule::stored, has(Part::pixel_mean));
     bool qk_norm = c_.attention.qk_norm.has_value();
     NormKind qk_norm_kind = c_.attention.qk_norm.value_or(NormKind::rms);
     set("qk_norm", qk_norm, has(Part::q_norm_gamma));
@@ -217,9 +221,7 @@ class Inference {
     if (p.rope == RopeKind::mixed) return;
     ask("position.coordinates");
     ask("position.axis_order");
-    if (p.frequencies == AxisFrequencies::shared && !is_given("position.stored_periods") &&
-        has(Part::rope_periods))
-      p.frequencies = AxisFrequencies::stored;
+    set_flag("position.stored_periods", p.frequencies, AxisFrequencies::stored, has(Part::rope_periods));
     if (p.frequencies != AxisFrequencies::stored) ask("position.theta");
   }
 
