@@ -23,6 +23,7 @@
 #include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/sandbox.h"
 #include "vit/base/check.h"
+#include "vit/base/parallel.h"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -223,10 +224,11 @@ class SystemCalls {
 /// The OpenMP runtime of clang allocates shared memory at start, in a folder to be closed, and ends the
 /// process if that fails. The name of the memory is removed at once: later it could not be.
 void start_openmp() {
+  internal::resolve_threads(0);  // that of the library
 #ifdef _OPENMP
-  omp_get_max_threads();
-  ::shm_unlink(text("/__KMP_REGISTERED_LIB_", ::getpid(), "_", ::getuid()).c_str());
+  omp_get_max_threads();  // that of the program, which FAISS uses
 #endif
+  ::shm_unlink(text("/__KMP_REGISTERED_LIB_", ::getpid(), "_", ::getuid()).c_str());
 }
 
 std::atomic<pid_t> confined_process{0};
