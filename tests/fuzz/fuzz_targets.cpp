@@ -69,6 +69,7 @@ std::span<const Target> targets() {
       {"sentencepiece", run_sentencepiece, sentencepiece_seeds, kMessageStructure},
       {"vocabulary", run_vocabulary, vocabulary_seeds},
       {"merges", run_merges, merges_seeds, kLineStructure},
+      {"token_list", run_token_list, token_list_seeds, kLineStructure},
       {"clean", run_clean, clean_seeds},
 #ifdef VIT_FUZZ_PIXELS
       {"pixel_labels", run_pixel_labels, pixel_labels_seeds},

@@ -7,11 +7,13 @@
 
 #include "tests/support/files.h"
 #include "vit/position/rope.h"
+#include "vit/text/bert_words.h"
 #include "vit/text/clean.h"
 #include "vit/text/clip_files.h"
 #include "vit/text/sentencepiece.h"
 #include "vit/text/tokenizer_json.h"
 #include "vit/text/unicode.h"
+#include "vit/text/word_piece.h"
 
 namespace vit::fuzz {
 namespace {
@@ -72,6 +74,20 @@ void run_vocabulary(std::string_view input) {
 
 std::vector<std::string> vocabulary_seeds() {
   return {golden("clip-split/vocab.json") + '\0' + golden("clip-split/merges.txt")};
+}
+
+void run_token_list(std::string_view input) {
+  const internal::Vocabulary vocabulary = internal::parse_token_list(input, "input");
+  std::vector<internal::TokenId> ids;
+  for (const std::string_view word : internal::bert_words(kText))
+    internal::encode_pieces({}, vocabulary, word, ids);
+  if (std::any_of(ids.begin(), ids.end(),
+                  [&](internal::TokenId id) { return id != 0 && !vocabulary.has(id); }))
+    throw std::logic_error("a piece is no token of the list");
+}
+
+std::vector<std::string> token_list_seeds() {
+  return {golden("bert-list/vocab.txt"), "[UNK]\r\na\n\ncaf\n##\u00E9\nphoto"};
 }
 
 void run_clean(std::string_view input) {

@@ -16,6 +16,8 @@ std::vector<std::string> merges_seeds();
 /// The input is vocab.json, a zero byte and merges.txt.
 void run_vocabulary(std::string_view input);
 std::vector<std::string> vocabulary_seeds();
+void run_token_list(std::string_view input);
+std::vector<std::string> token_list_seeds();
 void run_clean(std::string_view input);
 std::vector<std::string> clean_seeds();
 

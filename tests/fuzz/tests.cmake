@@ -4,7 +4,7 @@ set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
 set(fuzz_targets json safetensors safetensors_header shards pickle pickle_program npz head head_facts bank bank_facts class_vectors
                  timm_config hf_config box_config open_clip_config model_folder model_bytes tensor_names timm_preprocess hf_preprocess layout rope_scaling rope_identify dense_config dense_head
                  decode decode_rows jpeg png tiff webp bmp ico pnm gif jpeg2000 codestream avif heif metadata
-                 tokenizer_json tokenizer_folder sentencepiece vocabulary merges clean)
+                 tokenizer_json tokenizer_folder sentencepiece vocabulary merges token_list clean)
 add_library(vit_fuzz_targets STATIC ${fuzz_dir}/fuzz_targets.cpp ${fuzz_dir}/fuzz_json.cpp ${fuzz_dir}/fuzz_weights.cpp ${fuzz_dir}/fuzz_model.cpp
                                     ${fuzz_dir}/fuzz_configs.cpp ${fuzz_dir}/fuzz_decode.cpp ${fuzz_dir}/fuzz_dense.cpp ${fuzz_dir}/fuzz_text.cpp
                                     ${fuzz_dir}/fuzz_rope.cpp ${fuzz_dir}/structures.cpp)

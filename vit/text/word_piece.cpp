@@ -49,8 +49,11 @@ Vocabulary load_token_list(const std::filesystem::path& path) {
   refuse_download_leftovers(file, path.string(), kWhere);
   VIT_CHECK(file.size() <= kMaxListBytes, kWhere, path.string(), ": ", file.size(), " bytes, more than the ",
             kMaxListBytes, " allowed");
-  const std::string text(file.text(0, kMaxListBytes));
-  VIT_CHECK(valid_utf8_bytes(text) == text.size(), kWhere, path.string(), ": is not UTF-8");
+  return parse_token_list(file.text(), path.string());
+}
+
+Vocabulary parse_token_list(std::string_view text, const std::string& name) {
+  VIT_CHECK(valid_utf8_bytes(text) == text.size(), kWhere, name, ": is not UTF-8");
   std::map<std::string_view, TokenId> ids;
   TokenId next = 0;
   for (std::string_view rest = text; !rest.empty(); ++next) {
@@ -59,7 +62,7 @@ Vocabulary load_token_list(const std::filesystem::path& path) {
     if (end == std::string_view::npos) break;
     rest.remove_prefix(end + (rest.substr(end).starts_with("\r\n") ? 2 : 1));
   }
-  Vocabulary vocabulary(kWhere, path.filename().string());
+  Vocabulary vocabulary(kWhere, name);
   for (const auto& [token, id] : ids) vocabulary.add(token, id);
   vocabulary.finish();
   return vocabulary;

@@ -20,6 +20,8 @@ struct WordPieceModel {
 
 /// The tokens of vocab.txt, one a line, whose number is the id; of equal lines the last counts.
 Vocabulary load_token_list(const std::filesystem::path& path);
+/// `name`: of the file, for errors.
+Vocabulary parse_token_list(std::string_view text, const std::string& name);
 
 /// Appends the tokens of one word.
 void encode_pieces(const WordPieceModel& model, const Vocabulary& vocabulary, std::string_view word,

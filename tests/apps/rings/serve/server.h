@@ -18,6 +18,13 @@
 
 namespace vit::test {
 
+/// How many times as long passes take here: tests of what waits compute so many images fewer.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr std::size_t kSlowness = 8;
+#else
+inline constexpr std::size_t kSlowness = 1;
+#endif
+
 /// One answer; names of headers in lower case.
 struct HttpAnswer {
   unsigned status = 0;  // 0: the connection ended without one
