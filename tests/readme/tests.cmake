@@ -31,7 +31,7 @@ add_test(NAME readme.folder COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DI
                                     -P "${CMAKE_CURRENT_LIST_DIR}/make_folder.cmake")
 set_tests_properties(readme.folder PROPERTIES FIXTURES_SETUP readme_folder)
 add_test(NAME readme.snippets COMMAND readme_snippets WORKING_DIRECTORY "${readme_folder}")
-set_tests_properties(readme.snippets PROPERTIES FIXTURES_REQUIRED readme_folder TIMEOUT 300
+set_tests_properties(readme.snippets PROPERTIES FIXTURES_REQUIRED readme_folder TIMEOUT 900
                                                 ENVIRONMENT "OMP_WAIT_POLICY=passive")
 add_test(NAME readme.quotes COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}"
                                     -P "${CMAKE_CURRENT_LIST_DIR}/check_quotes.cmake")
@@ -39,11 +39,11 @@ add_test(NAME readme.links COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR
 if(TARGET vit_program)
   add_test(NAME readme.commands COMMAND bash "${readme_build}/commands.sh" WORKING_DIRECTORY "${readme_folder}")
   set_tests_properties(readme.commands PROPERTIES
-    FIXTURES_REQUIRED readme_folder TIMEOUT 300
+    FIXTURES_REQUIRED readme_folder TIMEOUT 900
     # LeakSanitizer looks at a process by ptrace, which a sandbox forbids
     ENVIRONMENT "OMP_WAIT_POLICY=passive;ASAN_OPTIONS=detect_leaks=0;PATH=$<TARGET_FILE_DIR:vit_program>:$ENV{PATH}")
 endif()
 if(python_ready)  # tests/python
   add_test(NAME readme.python COMMAND "${Python3_EXECUTABLE}" "${readme_build}/snippets.py" WORKING_DIRECTORY "${readme_folder}")
-  set_tests_properties(readme.python PROPERTIES FIXTURES_REQUIRED readme_folder TIMEOUT 300 ENVIRONMENT "${python_environment}")
+  set_tests_properties(readme.python PROPERTIES FIXTURES_REQUIRED readme_folder TIMEOUT 900 ENVIRONMENT "${python_environment}")
 endif()
