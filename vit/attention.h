@@ -17,9 +17,12 @@ namespace vit {
 struct AttentionOptions {
   std::size_t num_heads = 1;  // H
   double scale = 0.0;         // of the logits; 0 = 1 / sqrt(d)
-  bool causal = false;        // a token attends only to itself and earlier tokens
+  /// A token attends only to itself and earlier tokens. Values of later ones get the weight 0, so they must
+  /// be finite.
+  bool causal = false;
   /// Sequences that attend only within themselves: the first row of each among the B T rows, ascending from
-  /// 0, and B T. With rotation a sequence is part of one image: a window. Empty = the images.
+  /// 0, and B T; none is empty. If there are factors, each sequence lies within one image. Empty = the
+  /// images.
   std::span<const std::size_t> sequences{};
   int threads = 0;  // 0 = all; the result does not depend on it
 };

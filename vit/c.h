@@ -916,7 +916,7 @@ VIT_API vit_status vit_patchify(const float* pixels, const size_t* shape, size_t
 /* Settings of vit_attention(). */
 typedef struct vit_attention_options {
   size_t struct_size;       /* sizeof the struct, set by the caller */
-  size_t num_heads;         /* H */
+  size_t num_heads;         /* H; 0: that of the shape */
   size_t num_key_heads;     /* of keys and values, each for several of queries; 0: H */
   size_t num_prefix_tokens; /* of the L tokens, which are not rotated */
   double scale;             /* of the logits; 0: 1 / sqrt(d) */

@@ -19,7 +19,8 @@
 namespace vit {
 
 /// Tensors of a block: x += scale1 * end1(proj(attention(qkv(norm1(x))))), then x += scale2 * end2(mlp(
-/// norm2(x))). A model leaves empty what it has not; without norm2 both branches read norm1(x).
+/// norm2(x))). Leave empty what the model does not have, but for norm1, qkv, proj,
+/// fc1 and fc2; without norm2 both branches read norm1(x).
 struct BlockTensors {
   NormTensors norm1{};              // (C)
   LinearTensors qkv{};              // (A + 2 G, C), rows ordered q, k, v

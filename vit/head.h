@@ -19,7 +19,8 @@ namespace vit {
 /// summed in double. Allocates nothing. Throws Error if the shapes do not match or no token is left.
 VIT_API void pool_mean(TensorView<const float> tokens, std::size_t first, TensorView<float> out);
 
-/// Tensors of a head: norm -> pooling -> pooled_norm -> classifier. A model leaves empty what it has not.
+/// Tensors of a head: norm -> pooling -> pooled_norm -> classifier. Leave empty what the model does
+/// not have; Pooling::attention needs probe, q, kv, proj, pool_norm, fc1 and fc2.
 struct HeadTensors {
   NormTensors norm{};  // (C): of all tokens
   /// Of Pooling::attention: y = proj(attention(q probe, kv tokens)), then y + fc2(act(fc1(pool_norm(y)))).
@@ -37,7 +38,7 @@ struct HeadTensors {
 /// Settings of a head.
 struct HeadOptions {
   std::size_t embed_dim = 0;                 // C
-  Pooling pooling = Pooling::class_token;    // all but prefix_tokens
+  Pooling pooling = Pooling::class_token;    // any but prefix_tokens
   std::size_t num_prefix = 1;                // tokens before the patches
   std::size_t num_heads = 1;                 // of Pooling::attention
   Activation activation = Activation::gelu;  // of its MLP

@@ -22,7 +22,7 @@ struct LinearTensors {
 struct LinearOptions {
   Activation activation = Activation::none;  // of the product and the bias
   std::span<const float> scale{};            // (N): layer scale
-  TensorView<const float> residual{};        // (M, N), may be the output
+  TensorView<const float> residual{};        // (M, N), may be the output; none without data
   int threads = 0;                           // 0 = all; the result does not depend on it
 };
 

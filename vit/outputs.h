@@ -74,8 +74,9 @@ struct OutputKey {
       : output(of), index(block), token(query) {}
   bool operator==(const OutputKey&) const = default;
 
-  Output output;      // which
-  std::size_t index;  // of the block, 0 .. depth - 1, or of the merger, for outputs of each
+  Output output;  // which
+  std::size_t
+      index;  // of the block, 0 .. depth - 1 (parse_output() also reads negative numbers), or of the merger
   std::size_t token;  // of attention_query and rollout: the query, 0 .. T - 1, prefix tokens first
 };
 

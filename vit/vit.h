@@ -1,5 +1,5 @@
 // Includes the public headers of the library, except the adapters for cv::Mat and Eigen, vit/opencv.h and
-// vit/eigen.h, and the position encodings, vit/position/. For stability see vit/version.h.
+// vit/eigen.h, and conventions and tables of positions, vit/position/. For stability see vit/version.h.
 #pragma once
 
 #include "vit/analysis/detection.h"

@@ -100,6 +100,15 @@ TEST_CASE("own model: a configuration with random weights, and its tensors as an
   CHECK(Model::random(wider)->report().fingerprint != random->report().fingerprint);
 }
 
+TEST_CASE("own model: random weights suit every configuration that is valid") {
+  ModelConfig config = own_config();
+  config.position.rope = RopeKind::axial;
+  config.position.frequencies = AxisFrequencies::stored;
+  CHECK(Model::random(config)->config().position.frequencies == AxisFrequencies::stored);
+  config.position.rope_scaling = RopeScaling{.rule = RopeScalingRule::yarn, .factor = 2, .beta_fast = -1};
+  CHECK_ERROR(ErrorKind::argument, ("beta_fast"), Model::random(config));
+}
+
 TEST_CASE("own model: its parts have the bits of a Session") {
   for (const bool parallel : {false, true}) {
     ModelConfig config = own_config();

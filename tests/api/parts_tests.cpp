@@ -327,6 +327,27 @@ TEST_CASE("parts: wrong shapes are named") {
   CHECK_THROWS_AS(LayerNorm({}, {}, 1e-6f), const Error&);
   CHECK_THROWS_AS(pool_mean(x, 4, Tensor<float>(Shape{1, 8}).view()), const Error&);
   CHECK_THROWS_AS(read_safetensors("absent.safetensors"), const Error&);
+  const TensorView<const float> nothing(nullptr, Shape{1, 4, 8});
+  CHECK(call(nothing, x, 2).find("(1, 4, 8) without data") != std::string::npos);
+  CHECK_THROWS_AS(Linear(flat, {}).forward(flat, {out.data(), Shape{4, 4}, 1}),
+                  const Error&);  // rows that overlap
+  CHECK(test::message_of([] {
+          Encoder(std::vector<BlockTensors>(1), {.num_heads = 2});
+        }).find("qkv: a weight") != std::string::npos);
+}
+
+TEST_CASE(
+    "parts: rotations of single heads need as many heads of keys, and pooling the tokens that it names") {
+  const auto table = position::build_mixed_table<float>(
+      position::grid_coords({2, 2}),
+      position::MixedFrequencies(test::Rng(1).tensor<float>(Shape{2, 1, 4, 2}).view()), 0);
+  const Tensor<float> q(Shape{1, 4, 16}), k(Shape{1, 4, 8});
+  attention(q, q, q, table, 0, {.num_heads = 4});
+  CHECK_ERROR(ErrorKind::argument, ("4 heads of queries and 2 of keys"),
+              attention(q, k, k, table, 0, {.num_heads = 4}));
+  CHECK_ERROR(ErrorKind::argument, ("2 prefix tokens", "num_prefix is 1"),
+              Head({}, {.embed_dim = 8, .num_prefix = 1, .pooling = Pooling::class_and_distillation}));
+  CHECK_ERROR(ErrorKind::argument, ("1 prefix tokens"), Head({}, {.embed_dim = 8, .num_prefix = 0}));
 }
 
 }  // namespace vit

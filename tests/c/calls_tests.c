@@ -6,7 +6,7 @@
 void test_positions(void) {
   double frequencies[4] = {0}, t_x[6] = {0}, t_y[6] = {0}, mixed[16] = {0};
   float x[16], rows[24] = {0};
-  const size_t shape[] = {1, 1, 16}, wrong[] = {1, 4, 16};
+  const size_t shape[] = {1, 1, 16}, wrong[] = {1, 4, 16}, huge[] = {(size_t)-1 / 4, 7, 2, 8};
   vit_rope_options options = {0};
   vit_rope_table* table = NULL;
   vit_array cosines, sines;
@@ -27,6 +27,7 @@ void test_positions(void) {
   OK(vit_rope_rotate(table, x, shape, 3, 0)); /* by angles of 0 */
   for (i = 0; i < 16; ++i) CHECK(x[i] == (float)i);
   FAILS(vit_rope_rotate(table, x, wrong, 3, 0), VIT_ERROR_ARGUMENT);
+  FAILS(vit_rope_rotate(table, x, huge, 4, 0), VIT_ERROR_ARGUMENT);
   FAILS(vit_rope_rotate(table, x, shape, 7, 0), VIT_ERROR_ARGUMENT);
   FAILS(vit_rope_rotate(table, NULL, shape, 3, 0), VIT_ERROR_ARGUMENT);
   vit_rope_table_free(table);

@@ -96,6 +96,9 @@ TEST_CASE("config: every illegal value is refused with its name") {
   CHECK(message(rope([](C& c) { c.position.theta = 0; })).find("theta") != std::string::npos);
   CHECK(message(rope([](C& c) { c.position.theta = 1e300; })).find("theta") != std::string::npos);
   CHECK(message(rope([](C& c) {
+          c.position.rope_scaling = RopeScaling{.rule = RopeScalingRule::linear, .factor = -1};
+        })).find("factor must be") != std::string::npos);
+  CHECK(message(rope([](C& c) {
           c.position.coordinate_offset = std::numeric_limits<double>::infinity();
         })).find("offset") != std::string::npos);
   CHECK(message(rope([](C& c) {

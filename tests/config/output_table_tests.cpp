@@ -75,6 +75,14 @@ TEST_CASE("outputs: names are read as they are written") {
   CHECK(parse_output("rollout.-3.4", config) == OutputKey(Output::rollout, 0, 4));
 }
 
+TEST_CASE("outputs: a key counts blocks from 0, also one with a negative number") {
+  const ModelConfig config = whole_model();
+  const OutputKey last(Output::block, static_cast<std::size_t>(-1));
+  CHECK_ERROR(ErrorKind::argument, ("block.-1", "parse_output"), check_request({last}, config, nullptr));
+  CHECK_ERROR(ErrorKind::argument, ("block.9"),
+              check_request({OutputKey(Output::block, 9)}, config, nullptr));
+}
+
 TEST_CASE("outputs: names that are none, and what a model lacks") {
   ModelConfig config = whole_model();
   const auto refused = [&](const char* name, const char* why) {

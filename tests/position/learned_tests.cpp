@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/errors.h"
 #include "tests/support/rng.h"
 #include "vit/position/rope.h"
 
@@ -16,6 +17,15 @@ namespace {
 constexpr TableResampling kAll[] = {TableResampling::bicubic_antialias, TableResampling::bicubic,
                                     TableResampling::bicubic_plus_tenth, TableResampling::bilinear,
                                     TableResampling::bilinear_antialias};
+
+TEST_CASE("position: taps outside of the table are an error") {
+  const Tensor<float> table(Shape{6, 4});
+  const AxisWeights outside({{Tap{2, 1}}, {Tap{0, 1}}}), fits({{Tap{0, 1}}, {Tap{2, 1}}});
+  resample_table(table, 0, {2, 3}, axis_weights(2, 2, TableResampling::tiled), fits);
+  CHECK_THROWS_AS(resample_table(table, 0, {2, 3}, outside, fits), const Error&);
+  CHECK_THROWS_AS(resample_table(table, 0, {3, 2}, fits, fits), const Error&);
+  CHECK_THROWS_AS(add_axis_tables(TensorView<const float>(nullptr, Shape{2, 3, 4}), {2, 2}), const Error&);
+}
 
 void check_taps(std::span<const Tap> taps, const std::vector<std::size_t>& indices,
                 const std::vector<double>& weights, double tolerance) {

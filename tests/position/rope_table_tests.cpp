@@ -6,10 +6,12 @@
 #include <cmath>
 #include <complex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/errors.h"
 #include "tests/support/rng.h"
+#include "vit/attention.h"
 
 namespace vit::position {
 namespace {
@@ -266,6 +268,24 @@ TEST_CASE("position: vectors that do not fit the factors are an error with both 
   CHECK_ERROR(ErrorKind::argument, ("(1, 7, 2, 8)", "(3, 6, 4)"), rotate(fits, mixed, 1));
   CHECK_THROWS_AS(table.factor(6, 0), Error);
   CHECK_THROWS_AS(RopeTable<float>(TensorView<const double>(), RopePairing::halves), Error);
+  CHECK_ERROR(ErrorKind::argument, ("(3, 4) without data"),
+              RopeTable<float>(TensorView<const double>(nullptr, Shape{3, 4}), RopePairing::halves));
+}
+
+TEST_CASE("position: a table that was moved from is an error, not a rotation by nothing") {
+  auto table = build_axial_table<float>(grid_coords({2, 3}), frequencies_of(8));
+  const RopeTable<float> kept = std::move(table);
+  Tensor<float> x(Shape{1, 6, 8});
+  rotate(x, kept);
+  // NOLINTBEGIN(bugprone-use-after-move)
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), rotate(x, table));
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), attention(x, x, x, table, 0));
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), static_cast<void>(table.factor(0, 0)));
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), table.to_complex());
+  // NOLINTEND(bugprone-use-after-move)
+  RopeFactors half = kept;
+  half.sin = nullptr;
+  CHECK_ERROR(ErrorKind::argument, ("without data"), attention(x, x, x, half, 0));
 }
 
 TEST_CASE("position: empty factors rotate nothing") {

@@ -47,8 +47,9 @@ constexpr const char* to_string(ErrorKind kind) {
   return "unknown";
 }
 
-/// Thrown by every function of the library that fails. `what()` is one line without a
-/// trailing newline: the operation in brackets, then what was expected and found, with file and tensor named.
+/// Thrown by every function of the library that fails, but for memory of a size that was asked for and that
+/// there is not, where std::bad_alloc or std::length_error is thrown. `what()` is one line without a trailing
+/// newline: the operation in brackets, then what was expected and found, with file and tensor named.
 class VIT_API Error : public std::runtime_error {
  public:
   /// `where` is the operation, without brackets.

@@ -81,7 +81,13 @@ class TensorView {
   std::size_t row_stride() const noexcept { return row_stride_; }      // in elements
   bool is_contiguous() const noexcept { return row_stride_ == shape_.last(); }  // rows have no gaps
   bool empty() const noexcept { return data_ == nullptr; }                      // no elements
-  T* row(std::size_t r) const noexcept { return data_ + r * row_stride_; }      // r < num_rows()
+  /// The shape, and that there is no data or that rows have gaps, for messages: "(1, 7, 16) without data".
+  std::string describe() const {
+    const std::string sizes = shape_.to_string();
+    if (empty()) return sizes + " without data";
+    return is_contiguous() ? sizes : sizes + " with rows " + std::to_string(row_stride_) + " apart";
+  }
+  T* row(std::size_t r) const noexcept { return data_ + r * row_stride_; }  // r < num_rows()
 
   /// All elements as one span; the view must be contiguous.
   std::span<T> flat() const {

@@ -77,7 +77,9 @@ RopeFrequencies frequencies_of(const double* frequencies, size_t count) {
 /// Shapes of more than four dimensions are refused before they are read.
 Shape shape_of(const size_t* shape, uint32_t ndim) {
   VIT_CHECK(ndim <= Shape::kMaxRank, kCall, "at most ", Shape::kMaxRank, " dimensions, got ", ndim);
-  return Shape(std::span<const std::size_t>(span_of(shape, ndim, "shape")));
+  const Shape sizes(std::span<const std::size_t>(span_of(shape, ndim, "shape")));
+  sizes.num_elements();  // throws if no memory has as many
+  return sizes;
 }
 
 vit_rope_table* make_table(const Tensor<double>& angles, const RopeChoices& choices) {
@@ -234,9 +236,10 @@ vit_status vit_attention(const float* q, const float* k, const float* v, const s
   return guarded([&] {
     const vit_attention_options chosen = options_of(options, "vit_attention_options");
     const Shape sizes = four_sizes(shape);
-    VIT_CHECK(sizes[2] == chosen.num_heads, kCall, "num_heads is ", chosen.num_heads, " for a shape of ",
-              sizes.to_string());
-    const std::size_t key_heads = chosen.num_key_heads != 0 ? chosen.num_key_heads : chosen.num_heads;
+    const std::size_t heads = sizes[2];
+    VIT_CHECK(chosen.num_heads == 0 || chosen.num_heads == heads, kCall, "num_heads is ", chosen.num_heads,
+              " for a shape of ", sizes.to_string());
+    const std::size_t key_heads = chosen.num_key_heads != 0 ? chosen.num_key_heads : heads;
     const Shape keys{sizes[0], sizes[1], key_heads, sizes[3]};
     RopeFactors factors;
     if (table != nullptr) {
@@ -246,12 +249,10 @@ vit_status vit_attention(const float* q, const float* k, const float* v, const s
     }
     const TensorView<const float> queries = heads_of(q, sizes, "q");
     Workspace memory;
-    attention(queries, heads_of(k, keys, "k"), heads_of(v, keys, "v"), factors, chosen.num_prefix_tokens,
-              TensorView<float>(&object_at(out, "out"), queries.shape()), memory,
-              {.num_heads = chosen.num_heads,
-               .scale = chosen.scale,
-               .causal = chosen.causal != 0,
-               .threads = chosen.threads});
+    attention(
+        queries, heads_of(k, keys, "k"), heads_of(v, keys, "v"), factors, chosen.num_prefix_tokens,
+        TensorView<float>(&object_at(out, "out"), queries.shape()), memory,
+        {.num_heads = heads, .scale = chosen.scale, .causal = chosen.causal != 0, .threads = chosen.threads});
   });
 }
 

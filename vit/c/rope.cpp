@@ -207,7 +207,8 @@ vit_status vit_rope_form_create(const char* convention, const vit_rope_form_opti
                                 vit_rope_form** form) {
   return guarded([&] {
     vit_rope_form*& out = object_at(form, "form");
-    out = new vit_rope_form(make_form(convention, options_of(options, "vit_rope_form_options")));
+    out = new vit_rope_form(
+        make_form(&object_at(convention, "convention"), options_of(options, "vit_rope_form_options")));
   });
 }
 

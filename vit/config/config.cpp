@@ -72,6 +72,7 @@ void validate_position(const ModelConfig& c) {
             kWhere, "a table with steps in time is the only position of clips of one size");
   VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::none, kWhere,
             "RoPE scaling is requested, but the model has no rotary positions");
+  if (p.rope_scaling) position::validate(*p.rope_scaling);
   VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
             "RoPE scaling with truncate needs ordered frequencies, but those of this model "
             "are learned");

@@ -292,7 +292,10 @@ void check_output(const OutputKey& key, const ModelConfig& config, const DenseCo
             head != nullptr ? ": the dense head of this model does not give it"
                             : ": this model has no dense head; a publisher's head file is given as "
                               "ModelOptions::dense.head");
-  if (row.index != OutputIndex::none) resolve_block(key.output, static_cast<long long>(key.index), config);
+  if (row.index == OutputIndex::none) return;
+  const auto number = static_cast<long long>(key.index);
+  VIT_CHECK(resolve_block(key.output, number, config) == key.index, kWhere, row.name, ".", number,
+            ": an OutputKey counts from 0; parse_output() reads numbers from the end");
 }
 
 }  // namespace

@@ -31,6 +31,9 @@ std::size_t height_of(const LinearTensors& layer) {
 
 internal::Block block_of(const BlockTensors& tensors, const BlockOptions& options,
                          const internal::kernels::Arithmetic& arithmetic) {
+  for (const auto& [layer, name] : {std::pair(&tensors.qkv, "qkv"), std::pair(&tensors.proj, "proj"),
+                                    std::pair(&tensors.fc1, "fc1"), std::pair(&tensors.fc2, "fc2")})
+    internal::check_weight(*layer, name, kEncoder);
   const std::size_t width = height_of(tensors.proj), hidden = height_of(tensors.fc1);
   const std::size_t heads = tensors.proj.weight.rank() == 2 ? tensors.proj.weight.dim(1) : 0;
   VIT_CHECK(options.num_heads != 0 && heads % options.num_heads == 0, kEncoder, heads,
@@ -102,8 +105,9 @@ void Encoder::forward(TensorView<float> x, std::span<const position::RopeFactors
                       std::size_t num_prefix, Workspace& memory, int threads) const {
   const Parts& parts = internal::parts_of(parts_, kEncoder);
   internal::check_threads(threads, kEncoder);
-  VIT_CHECK(x.rank() == 3 && x.dim(2) == parts.embed_dim && x.is_contiguous() && !x.empty(), kEncoder,
-            "tokens must have shape (B, T, ", parts.embed_dim, ") without gaps, got ", x.shape().to_string());
+  VIT_CHECK(x.rank() == 3 && x.dim(2) == parts.embed_dim && x.is_contiguous() && !x.empty() && x.dim(0) != 0,
+            kEncoder, "tokens must have shape (B, T, ", parts.embed_dim, ") without gaps, B > 0, got ",
+            x.describe());
   VIT_CHECK(factors.size() <= 1 || factors.size() == depth(), kEncoder, factors.size(), " factors for ",
             depth(), " blocks");
   internal::Activations& activations = memory.parts().activations;

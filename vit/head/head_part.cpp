@@ -55,13 +55,23 @@ std::size_t fewest_tokens(const HeadOptions& options) {
   }
 }
 
+/// Least number of prefix tokens that the pooling is defined for.
+std::size_t needed_prefix(Pooling pooling) {
+  switch (pooling) {
+    case Pooling::class_and_distillation: return 2;
+    case Pooling::class_token:
+    case Pooling::prefix_mean:
+    case Pooling::class_and_patch_mean: return 1;
+    default: return 0;
+  }
+}
+
 void check_options(const HeadOptions& options) {
   VIT_CHECK(options.embed_dim != 0, kHead, "embed_dim is 0");
   VIT_CHECK(options.pooling != Pooling::prefix_tokens, kHead, "Pooling::prefix_tokens is of models only");
-  const bool needs_prefix =
-      options.pooling == Pooling::prefix_mean || options.pooling == Pooling::class_and_patch_mean;
-  VIT_CHECK(!needs_prefix || options.num_prefix != 0, kHead,
-            "this pooling reads prefix tokens; num_prefix is 0");
+  const std::size_t needed = needed_prefix(options.pooling);
+  VIT_CHECK(options.num_prefix >= needed, kHead, "this pooling reads ", needed,
+            " prefix tokens at least; num_prefix is ", options.num_prefix);
 }
 
 }  // namespace
@@ -126,14 +136,14 @@ void Head::forward(TensorView<float> tokens, TensorView<float> pooled, TensorVie
   const std::size_t width = parts.options.embed_dim, least = fewest_tokens(parts.options);
   internal::check_threads(threads, kHead);
   VIT_CHECK(tokens.rank() == 3 && tokens.dim(2) == width && tokens.is_contiguous() && !tokens.empty() &&
-                tokens.dim(1) >= least,
-            kHead, "tokens must have shape (B, T, ", width, ") without gaps and T >= ", least, ", got ",
-            tokens.shape().to_string());
+                tokens.dim(0) != 0 && tokens.dim(1) >= least,
+            kHead, "tokens must have shape (B, T, ", width, ") without gaps, B > 0 and T >= ", least,
+            ", got ", tokens.describe());
   const auto check = [&](const TensorView<float>& out, std::size_t columns, const char* name) {
     VIT_CHECK(
         out.empty() || (columns != 0 && out.shape() == Shape{tokens.dim(0), columns} && out.is_contiguous()),
         kHead, name, " must have shape (", tokens.dim(0), ", ", columns, ") without gaps, got ",
-        out.shape().to_string());
+        out.describe());
   };
   check(pooled, parts.pooled_dim, "pooled");
   check(logits, parts.num_classes, "logits");

@@ -10,7 +10,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr Where kWhere{"Attention", ErrorKind::mismatch};
+constexpr Where kWhere{"Attention", ErrorKind::argument};
 
 /// `count` columns of fused rows from the `first` on: q, k or v.
 TensorView<const float> view_columns(const TensorView<float>& qkv, std::size_t first, std::size_t count) {

@@ -7,11 +7,12 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/position/position.h"
 
 namespace vit::internal {
 namespace {
 
-constexpr Where kAttend{"attend", ErrorKind::mismatch};
+constexpr Where kAttend{"attention", ErrorKind::argument};
 
 // Keys and values that mostly stay in the last-level cache on a shared machine.
 constexpr std::size_t kCachedBytes = std::size_t{8} << 20;
@@ -149,11 +150,12 @@ class AttentionPass {
 
   void check_rope() const {
     const position::RopeFactors& rope = input_.rope;
-    if (rope.cos == nullptr) return;
+    if (!rotates(rope, kAttend)) return;
     VIT_CHECK(2 * rope.pairs == head_dim_, kAttend, "factors for ", rope.pairs,
               " pairs of channels, heads are ", head_dim_, " wide");
-    VIT_CHECK(rope.head_stride == 0 || rope.num_heads == num_heads_, kAttend, "factors of ", rope.num_heads,
-              " heads for ", num_heads_, " heads");
+    VIT_CHECK(rope.head_stride == 0 || (rope.num_heads == num_heads_ && num_key_heads_ == num_heads_),
+              kAttend, "factors of ", rope.num_heads, " heads for ", num_heads_, " heads of queries and ",
+              num_key_heads_, " of keys");
     const Sequences& sequences = input_.sequences;
     const std::size_t image = input_.num_prefix + rope.num_patches;
     VIT_CHECK(sequences.rows() % image == 0, kAttend, "factors for ", rope.num_patches, " patches and ",

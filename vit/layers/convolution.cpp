@@ -8,7 +8,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr Where kWhere{"Convolution", ErrorKind::mismatch};
+constexpr Where kWhere{"Convolution", ErrorKind::argument};
 
 /// A part of the outputs whose weights stay in the L2 cache while rows of the map are processed.
 std::size_t columns_at_once(std::size_t in_features, std::size_t panel) {

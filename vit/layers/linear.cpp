@@ -10,7 +10,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr Where kWhere{"Linear", ErrorKind::mismatch};
+constexpr Where kWhere{"Linear", ErrorKind::argument};
 
 kernels::Epilogue epilogue_from(const LinearEpilogue& epilogue, const Tensor<float>& bias, std::size_t row) {
   const auto row_of = [row](const TensorView<const float>& view) {

@@ -7,7 +7,7 @@
 namespace vit::internal {
 namespace {
 
-constexpr Where kWhere{"Mlp", ErrorKind::mismatch};
+constexpr Where kWhere{"Mlp", ErrorKind::argument};
 
 }  // namespace
 

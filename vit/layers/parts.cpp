@@ -29,6 +29,15 @@ TensorView<const float> as_rows(const TensorView<const float>& tokens) {
   return {tokens.data(), Shape{tokens.num_rows(), tokens.num_columns()}, tokens.row_stride()};
 }
 
+/// Results must not overlap: rows of `out` start at least a row apart.
+void check_memory(const TensorView<const float>& x, const TensorView<float>& out,
+                  const internal::Where& where) {
+  VIT_CHECK(!x.empty() && !out.empty(), where, "no memory of ",
+            (x.empty() ? x.shape() : out.shape()).to_string());
+  VIT_CHECK(out.num_rows() <= 1 || out.row_stride() >= out.num_columns(), where, "rows of ",
+            out.num_columns(), " to write lie ", out.row_stride(), " apart");
+}
+
 /// The sequences of q: images, or those of the options.
 internal::Sequences sequences_of(const TensorView<const float>& q, const AttentionOptions& options) {
   if (options.sequences.empty()) return {q.dim(0), q.dim(1)};
@@ -42,8 +51,8 @@ void check_attention(const TensorView<const float>& q, const TensorView<const fl
                      const TensorView<const float>& v, const AttentionOptions& options) {
   VIT_CHECK(q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && q.num_rows() != 0 && !q.empty() &&
                 !k.empty() && !v.empty(),
-            kAttention, "q, k and v must have shape (B, T, heads * width), got ", q.shape().to_string(), ", ",
-            k.shape().to_string(), " and ", v.shape().to_string());
+            kAttention, "q, k and v must have shape (B, T, heads * width) with B > 0, got ", q.describe(),
+            ", ", k.describe(), " and ", v.describe());
   for (const TensorView<const float>& keys : {k, v}) {
     VIT_CHECK(keys.dim(0) == q.dim(0) && keys.dim(1) == q.dim(1), kAttention, "keys or values ",
               keys.shape().to_string(), " for queries ", q.shape().to_string());
@@ -75,10 +84,14 @@ LayerNorm norm_of(const NormTensors& tensors, std::size_t width, std::string_vie
   return LayerNorm(tensors.gamma, tensors.beta, tensors.eps);
 }
 
+void check_weight(const LinearTensors& tensors, std::string_view name, const Where& where) {
+  VIT_CHECK(tensors.weight.rank() == 2 && !tensors.weight.empty(), where, name,
+            ": a weight (out, in) is expected, got ", tensors.weight.describe());
+}
+
 Linear linear_of(const LinearTensors& tensors, std::size_t in, std::string_view name, const Where& where,
                  const kernels::LinearKernels& kernels) {
-  VIT_CHECK(tensors.weight.rank() == 2 && !tensors.weight.empty(), where, name,
-            ": a weight (out, in) is expected, got ", tensors.weight.shape().to_string());
+  check_weight(tensors, name, where);
   VIT_CHECK(tensors.weight.dim(1) == in, where, name, " ", tensors.weight.shape().to_string(), " reads ",
             tensors.weight.dim(1), " of ", in, " features");
   return Linear(tensors.weight, tensors.bias, kernels);
@@ -109,8 +122,7 @@ std::size_t Linear::out_features() const noexcept {
 
 void Linear::forward(TensorView<const float> x, TensorView<float> out, const LinearOptions& options) const {
   internal::check_threads(options.threads, kLinear);
-  VIT_CHECK(!x.empty() && !out.empty(), kLinear, "no memory of ",
-            (x.empty() ? x.shape() : out.shape()).to_string());
+  check_memory(x, out, kLinear);
   internal::Activations none;  // float32 converts no rows
   internal::parts_of(parts_, kLinear)
       .layer.forward(
@@ -133,8 +145,7 @@ LayerNorm& LayerNorm::operator=(LayerNorm&&) noexcept = default;
 
 void LayerNorm::forward(TensorView<const float> x, TensorView<float> out, int threads) const {
   internal::check_threads(threads, kNorm);
-  VIT_CHECK(!x.empty() && !out.empty(), kNorm, "no memory of ",
-            (x.empty() ? x.shape() : out.shape()).to_string());
+  check_memory(x, out, kNorm);
   internal::parts_of(parts_, kNorm).layer.forward(x, out, threads);
 }
 
@@ -154,7 +165,8 @@ void attention(TensorView<const float> q, TensorView<const float> k, TensorView<
                Workspace& memory, const AttentionOptions& options) {
   check_attention(q, k, v, options);
   VIT_CHECK(out.shape() == q.shape() && !out.empty(), kAttention, "out must have shape ",
-            q.shape().to_string(), ", got ", out.shape().to_string());
+            q.shape().to_string(), ", got ", out.describe());
+  check_memory(q, out, kAttention);
   const internal::Sequences sequences = sequences_of(q, options);
   internal::Activations& activations = memory.parts().activations;
   activations.reserve({.num_images = sequences.size(),

@@ -29,6 +29,8 @@ std::optional<LayerNorm> optional_norm(const NormTensors& tensors, std::size_t w
                                        const Where& where);
 /// The same of a norm that must be there.
 LayerNorm norm_of(const NormTensors& tensors, std::size_t width, std::string_view name, const Where& where);
+/// Throws Error unless the layer has a weight (out, in).
+void check_weight(const LinearTensors& tensors, std::string_view name, const Where& where);
 /// A layer of `in` input features. `name` is that of the layer in messages.
 Linear linear_of(const LinearTensors& tensors, std::size_t in, std::string_view name, const Where& where,
                  const kernels::LinearKernels& kernels);

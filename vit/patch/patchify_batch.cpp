@@ -11,7 +11,7 @@ constexpr Where kPatchify{"patchify", ErrorKind::argument};
 
 Shape shape_of_patches(const TensorView<const float>& pixels, std::size_t patch_size) {
   VIT_CHECK(pixels.rank() == 4 && !pixels.empty(), kPatchify, "pixels must have shape (B, K, H, W), got ",
-            pixels.shape().to_string());
+            pixels.describe());
   const GridSize grid = internal::patch_grid(pixels.dim(2), pixels.dim(3), patch_size);
   return {pixels.dim(0), grid.rows * grid.columns, pixels.dim(1) * patch_size * patch_size};
 }
@@ -22,7 +22,7 @@ void patchify(TensorView<const float> pixels, std::size_t patch_size, TensorView
               int threads) {
   const Shape shape = shape_of_patches(pixels, patch_size);
   VIT_CHECK(patches.shape() == shape && !patches.empty(), kPatchify, "patches must have shape ",
-            shape.to_string(), ", got ", patches.shape().to_string());
+            shape.to_string(), ", got ", patches.describe());
   const std::size_t rows = pixels.dim(2) / patch_size;
   internal::parallel_for(pixels.dim(0) * rows, threads, [&](std::size_t task, int) {
     internal::patchify(pixels[task / rows], {.size = patch_size}, task % rows, patches[task / rows]);

@@ -100,6 +100,7 @@ GridCoords clip_coords(std::size_t num_frames, GridSize grid, const CoordinateOp
 }
 
 GridCoords window_coords(GridSize grid, std::size_t window, const CoordinateOptions& options) {
+  VIT_CHECK(window != 0, "window_coords", "windows of 0 patches");
   const GridCoords of_window = grid_coords({window, window}, options);
   GridCoords coords;
   for (std::size_t patch = 0; patch < num_patches(grid); ++patch) {

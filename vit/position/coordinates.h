@@ -30,7 +30,7 @@ enum class CenteredBy {
 ///   index                i + offset                 rope-vit, SAM 2; with offset 1 Meta's Perception Encoder
 ///   scaled_to_reference  (i + offset) / G * G_ref   EVA-02, timm's Perception Encoder
 ///   centered             2 (i + 0.5 + offset) / G - 1   DINOv3, without an offset
-///   corners              i (G_ref - 1) / (G - 1), without an offset   V-JEPA 2.1
+///   corners              i (G_ref - 1) / (G - 1), 0 for G = 1, without an offset   V-JEPA 2.1
 struct CoordinateOptions {
   CoordinateRule rule = CoordinateRule::index;     // one of the above
   double offset = 0.0;                             // added to the index of a patch
@@ -64,7 +64,8 @@ VIT_API GridCoords window_coords(GridSize grid, std::size_t window, const Coordi
 /// lengths differ.
 VIT_API GridCoords reordered(const GridCoords& coords, std::span<const std::uint32_t> order);
 
-/// Coordinates i + offset of a sequence of `length` tokens, for the one-dimensional encodings.
+/// Coordinates i + offset of a sequence of `length` tokens, for the one-dimensional encodings. Throws
+/// Error for no tokens, or an offset that is not finite.
 VIT_API std::vector<double> coords_1d(std::size_t length, double offset = 0.0);
 
 }  // namespace vit::position

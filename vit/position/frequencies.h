@@ -13,9 +13,9 @@
 
 namespace vit::position {
 
-/// Frequencies per axis of an axial encoding: d / 4. Throws Error if 4 does not divide d.
+/// Frequencies per axis of an axial encoding: d / 4. Throws Error if d is 0 or 4 does not divide it.
 VIT_API std::size_t num_axial_frequencies(std::size_t head_dim);
-/// Frequencies of a one-dimensional encoding: d / 2. Throws Error if 2 does not divide d.
+/// Frequencies of a one-dimensional encoding: d / 2. Throws Error if d is 0 or odd.
 VIT_API std::size_t num_frequencies_1d(std::size_t head_dim);
 /// Frequencies per axis of three in V-JEPA 2: floor(floor(d / 3) / 2). Throws Error if that is zero.
 VIT_API std::size_t num_volume_frequencies(std::size_t head_dim);

@@ -116,6 +116,14 @@ AxisTaps antialias_taps(std::size_t from, std::size_t to, Kernel kernel) {
   return taps;
 }
 
+void check_taps(const AxisWeights& weights, std::size_t from) {
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    for (const Tap& tap : weights[i])
+      VIT_CHECK(tap.index < from, "resample_table", "output position ", i, " reads position ", tap.index,
+                " of ", from);
+  }
+}
+
 // out (C) = sum over taps of weight * row(index)
 template <typename Row>
 void blend(std::span<const Tap> taps, std::size_t num_channels, double* out, Row&& row) {
@@ -171,10 +179,9 @@ bool is_reused(GridSize from, GridSize to, TableReuse reuse) {
 
 Tensor<float> add_axis_tables(TensorView<const float> tables, GridSize grid) {
   const std::size_t count = num_patches(grid);
-  VIT_CHECK(
-      tables.rank() == 3 && tables.dim(0) == 2 && grid.columns <= tables.dim(1) && grid.rows <= tables.dim(1),
-      "add_axis_tables", "tables ", tables.shape().to_string(), " have no rows for a grid of ",
-      to_string(grid));
+  VIT_CHECK(tables.rank() == 3 && !tables.empty() && tables.dim(0) == 2 && grid.columns <= tables.dim(1) &&
+                grid.rows <= tables.dim(1),
+            "add_axis_tables", "tables ", tables.describe(), " have no rows for a grid of ", to_string(grid));
   const std::size_t length = tables.dim(1), num_channels = tables.num_columns();
   Tensor<float> out(Shape{count, num_channels});
   for (std::size_t patch = 0; patch < count; ++patch) {
@@ -200,8 +207,10 @@ Tensor<float> resample_table(TensorView<const float> table, std::size_t num_pref
   const std::size_t num_to = num_patches(to);
   VIT_CHECK(!table.empty() && table.rank() == 2 &&
                 table.dim(0) == checked_add(num_prefix_rows, num_from, "resample_table"),
-            "resample_table", "table ", table.shape().to_string(), " does not have ", num_prefix_rows,
+            "resample_table", "table ", table.describe(), " does not have ", num_prefix_rows,
             " prefix rows and a grid of ", to_string(from));
+  check_taps(vertical, from.rows);
+  check_taps(horizontal, from.columns);
   const std::size_t num_channels = table.num_columns();
   Tensor<float> out(Shape{checked_add(num_prefix_rows, num_to, "resample_table"), num_channels});
   for (std::size_t r = 0; r < num_prefix_rows; ++r) {

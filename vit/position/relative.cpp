@@ -20,14 +20,15 @@ std::size_t clipped_row(std::size_t query, std::size_t key, std::size_t max_dist
 template <typename T>
 void check_shapes(const TensorView<const T>& q, const TensorView<const T>& k, const TensorView<const T>& v,
                   const RelativeTables<T>& tables) {
-  VIT_CHECK(q.rank() == 4 && q.num_elements() > 0 && k.shape() == q.shape() && v.shape() == q.shape(),
-            "relative_attention", "q, k and v must be (B, H, L, d), found ", q.shape().to_string(), ", ",
-            k.shape().to_string(), " and ", v.shape().to_string());
+  VIT_CHECK(q.rank() == 4 && q.num_elements() > 0 && k.shape() == q.shape() && v.shape() == q.shape() &&
+                !q.empty() && !k.empty() && !v.empty(),
+            "relative_attention", "q, k and v must be (B, H, L, d), found ", q.describe(), ", ", k.describe(),
+            " and ", v.describe());
   const Shape& shape = tables.keys.shape();
-  VIT_CHECK(
-      shape.rank() == 2 && shape[0] % 2 == 1 && shape[1] == q.num_columns() && tables.values.shape() == shape,
-      "relative_attention", "tables must be (2R + 1, ", q.num_columns(), ") to fit q ", q.shape().to_string(),
-      ", found ", shape.to_string(), " and ", tables.values.shape().to_string());
+  VIT_CHECK(shape.rank() == 2 && shape[0] % 2 == 1 && shape[1] == q.num_columns() &&
+                tables.values.shape() == shape && !tables.keys.empty() && !tables.values.empty(),
+            "relative_attention", "tables must be (2R + 1, ", q.num_columns(), ") to fit q ",
+            q.shape().to_string(), ", found ", tables.keys.describe(), " and ", tables.values.describe());
 }
 
 // probabilities (L) = softmax of scale * q . (k_j + a^K_j)
@@ -74,6 +75,7 @@ void store(const std::vector<double>& values, T* out) {
 }  // namespace
 
 Tensor<std::size_t> relative_index(std::size_t num_tokens, std::size_t max_distance) {
+  checked_mul(2, max_distance, "relative_index");
   Tensor<std::size_t> index(Shape{num_tokens, num_tokens});
   for (std::size_t i = 0; i < num_tokens; ++i) {
     for (std::size_t j = 0; j < num_tokens; ++j)
@@ -93,6 +95,7 @@ RelativeAttentionResult<T> relative_attention(TensorView<const T> q, TensorView<
                                               TensorView<const T> v, const RelativeTables<T>& tables,
                                               const RelativeAttentionOptions& options) {
   check_shapes(q, k, v, tables);
+  VIT_CHECK(std::isfinite(options.scale), "relative_attention", "a scale of ", options.scale);
   const std::size_t num_heads = q.dim(1);
   const std::size_t num_tokens = q.dim(2);
   const std::size_t head_dim = q.dim(3);

@@ -27,7 +27,7 @@ namespace vit::position {
 /// h * head_stride + n * A + a.
 template <typename T>
 struct BasicRopeFactors {
-  const T* cos = nullptr;                        // (N, A), or (H, N, A); null if nothing is rotated
+  const T* cos = nullptr;                        // (N, A), or (H, N, A); null if nothing is rotated: N is 0
   const T* sin = nullptr;                        // as cos
   std::size_t num_patches = 0;                   // N: patches of the grid
   std::size_t pairs = 0;                         // d / 2
@@ -104,6 +104,8 @@ class VIT_API RopeTable {
   operator BasicRopeFactors<T>() const noexcept { return factors(); }  // factors()
 
  private:
+  void check_not_moved_from() const;
+
   std::size_t num_heads_ = 1;
   std::size_t num_patches_ = 0;
   std::size_t num_angles_ = 0;
@@ -151,5 +153,3 @@ VIT_API void rotate(TensorView<double> x, const BasicRopeFactors<double>& factor
                     std::size_t num_prefix_tokens = 0);
 
 }  // namespace vit::position
-
-#include "vit/position/rope_scaling.h"  // IWYU pragma: export

@@ -51,8 +51,9 @@ VIT_API RopeScalingRule default_scaling_rule(CoordinateRule rule) noexcept;
 ///           stays.
 ///   yarn    f (g + (1 - g) / s), g = ln(r / beta_slow) / ln(beta_fast / beta_slow), cut to [0, 1]. The ramp
 ///           is linear in ln f, as in the published code of YaRN, FiT and transformers; the paper's is linear
-///           in r. That code moves its ends: k(beta) = ln(r_0 / beta) / h is the place of beta on the ladder,
-///           h = ln(f_0 / f_(F-1)) / (F - 1), and with
+///           in r. That code rounds the ends of the ramp to indices of the frequencies: k(beta) = ln(r_0 /
+///           beta) / h is the index, not an integer, at which a pair makes beta turns, h = ln(f_0 / f_(F-1))
+///           / (F - 1), and with
 ///   yarn, truncate
 ///           g = 1 - (k - low) / (high - low), cut to [0, 1], low = max(floor k(beta_fast), 0),
 ///           high = min(ceil k(beta_slow), 2F - 1), or low + 0.001 where that is no larger. Without rounding,

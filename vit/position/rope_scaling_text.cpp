@@ -106,6 +106,9 @@ std::string to_string(const RopeScaling& scaling) {
 }
 
 void validate(const RopeScaling& scaling) {
+  constexpr Where kWhere{"RopeScaling", ErrorKind::argument};
+  VIT_CHECK(scaling.rule <= RopeScalingRule::yarn && scaling.rule >= RopeScalingRule::none, kWhere,
+            "unknown rule ", static_cast<int>(scaling.rule));
   VIT_CHECK(scaling.factor == 0.0 || (scaling.factor >= 1.0 / kMost && scaling.factor <= kMost), kWhere,
             "factor must be from 1e-6 to 1e6, got ", scaling.factor);
   VIT_CHECK(scaling.beta_slow > 0 && scaling.beta_slow < scaling.beta_fast && scaling.beta_fast <= kMost,

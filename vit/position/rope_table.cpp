@@ -4,6 +4,7 @@
 #include <string>
 
 #include "vit/base/check.h"
+#include "vit/position/position.h"
 
 namespace vit::position {
 namespace {
@@ -42,7 +43,7 @@ void rotate_row(T* x, const T* cos, const T* sin, const BasicRopeFactors<T>& fac
 
 template <typename T>
 void rotate_all(TensorView<T> x, const BasicRopeFactors<T>& factors, std::size_t num_prefix_tokens) {
-  if (factors.cos == nullptr) return;
+  if (!internal::rotates(factors, "rotate")) return;
   check_fits(x, factors, num_prefix_tokens);
   VIT_CHECK(!x.empty() || x.num_elements() == 0, "rotate", "no memory of ", x.shape().to_string());
   const std::size_t num_images = x.dim(0);
@@ -126,8 +127,8 @@ template <typename T>
 RopeTable<T>::RopeTable(TensorView<const double> angles, RopePairing pairing, RopeAngles per)
     : pairing_(pairing), angles_(per) {
   const Shape& shape = angles.shape();
-  VIT_CHECK((shape.rank() == 2 || shape.rank() == 3) && shape.num_elements() > 0, "RopeTable",
-            "expected angles (N, A) or (H, N, A), found ", shape.to_string());
+  VIT_CHECK((shape.rank() == 2 || shape.rank() == 3) && shape.num_elements() > 0 && !angles.empty(),
+            "RopeTable", "expected angles (N, A) or (H, N, A), found ", angles.describe());
   VIT_CHECK(per == RopeAngles::per_pair || shape.last() % 2 == 0, "RopeTable", "an angle per channel for ",
             shape.last(), " channels, which form no pairs");
   num_heads_ = shape.rank() == 3 ? shape[0] : 1;
@@ -151,6 +152,7 @@ std::size_t RopeTable<T>::num_pairs() const noexcept {
 
 template <typename T>
 std::complex<T> RopeTable<T>::factor(std::size_t patch, std::size_t angle, std::size_t head) const {
+  check_not_moved_from();
   VIT_CHECK(head < num_heads_ && patch < num_patches_ && angle < num_angles_, "RopeTable",
             "no factor for head ", head, ", patch ", patch, ", angle ", angle, " in ",
             cos_.shape().to_string());
@@ -159,7 +161,13 @@ std::complex<T> RopeTable<T>::factor(std::size_t patch, std::size_t angle, std::
 }
 
 template <typename T>
+void RopeTable<T>::check_not_moved_from() const {
+  VIT_CHECK(cos_.data() != nullptr, "RopeTable", "this object was moved from");
+}
+
+template <typename T>
 Tensor<std::complex<T>> RopeTable<T>::to_complex() const {
+  check_not_moved_from();
   Tensor<std::complex<T>> factors(cos_.shape());
   for (std::size_t i = 0; i < cos_.num_elements(); ++i) factors.data()[i] = {cos_.data()[i], sin_.data()[i]};
   return factors;

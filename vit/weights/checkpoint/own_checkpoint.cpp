@@ -86,7 +86,8 @@ void fill_randomly(LoadedTower<ModelConfig>& checkpoint, unsigned seed) {
                   [&](TensorId id, const Shape& shape, WeightTensor& tensor) {
                     checkpoint.report.num_parameters += shape.num_elements();
                     const bool one = part_name(id.part).ends_with("gamma") || id.part == Part::scale1 ||
-                                     id.part == Part::scale2 || id.part == Part::merger_scale;
+                                     id.part == Part::scale2 || id.part == Part::merger_scale ||
+                                     id.part == Part::rope_periods;
                     tensor = random_tensor(shape, one, shape.last(), next_seed++);
                   });
 }
@@ -129,7 +130,7 @@ LoadedTower<ModelConfig> checkpoint_of_tensors(const ModelConfig& config,
                       return missing.push_back(in_quotes(name) + " " + shape.to_string());
                     const TensorView<const float>& view = found->second;
                     if (!view_holds(view, shape))
-                      return wrong.push_back(in_quotes(name) + " has shape " + view.shape().to_string() +
+                      return wrong.push_back(in_quotes(name) + " has shape " + view.describe() +
                                              ", expected " + shape.to_string());
                     contents.entries.push_back(entry_of(name, view));
                     const TensorEntry& entry = contents.entries.back();
