@@ -346,7 +346,7 @@ TEST_CASE(
   CHECK_ERROR(ErrorKind::argument, ("4 heads of queries and 2 of keys"),
               attention(q, k, k, table, 0, {.num_heads = 4}));
   CHECK_ERROR(ErrorKind::argument, ("2 prefix tokens", "num_prefix is 1"),
-              Head({}, {.embed_dim = 8, .num_prefix = 1, .pooling = Pooling::class_and_distillation}));
+              Head({}, {.embed_dim = 8, .pooling = Pooling::class_and_distillation, .num_prefix = 1}));
   CHECK_ERROR(ErrorKind::argument, ("1 prefix tokens"), Head({}, {.embed_dim = 8, .num_prefix = 0}));
 }
 

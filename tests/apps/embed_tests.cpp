@@ -167,6 +167,7 @@ TEST_CASE("apps: a killed run of JSON lines is continued where it stopped") {
   std::size_t cut = 0;
   for (int line = 0; line < 5; ++line) cut = whole.find('\n', cut) + 1;
   write_text(folder / "x.jsonl.partial", whole.substr(0, cut + 40));
+  write_text(folder / ".x.jsonl.run.json", read_text(folder / ".whole.jsonl.run.json"));
   REQUIRE(embed("rope-axial", {folder / "in", "--resume", "--output", folder / "x.jsonl"}) == 0);
   CHECK(read_text(folder / "x.jsonl") == whole);
   CHECK(folder.names() == std::vector<std::string>{".whole.jsonl.run.json", ".x.jsonl.run.json", "in",
@@ -174,6 +175,12 @@ TEST_CASE("apps: a killed run of JSON lines is continued where it stopped") {
   CHECK(embed("rope-axial",
               {folder / "in", "--resume", "--features", "cls", "--output", folder / "x.jsonl"}) == 1);
   CHECK(read_text(folder / "x.jsonl") == whole);
+  std::filesystem::remove(folder / ".x.jsonl.run.json");
+  const RunResult unknown = run_vit({"embed", "--model", golden_model("rope-axial"), folder / "in",
+                                     "--resume", "--output", folder / "x.jsonl"});
+  CHECK(unknown.exit_code == 0);
+  CHECK(contains(unknown.err, "x.jsonl: has no record of its run (.x.jsonl.run.json)"));
+  CHECK_FALSE(std::filesystem::exists(folder / ".x.jsonl.run.json"));  // it would say more than is known
 }
 
 TEST_CASE("apps: default features and inputs that a model cannot take") {

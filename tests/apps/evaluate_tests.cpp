@@ -28,7 +28,8 @@ TEST_CASE("apps: evaluate distinguishes classes that differ in case, and refuses
   CHECK(confusion[0].at("label").as_string() == "A");
   CHECK(confusion[1].at("label").as_string() == "a");
   CHECK(result.num_errors() == 3);  // no class is called d, two are crane, and two ox
-  CHECK(contains(result.err, "d: the model has no class with this name"));
+  CHECK(
+      contains(result.err, "d: the model has no class with this name, index or synset; without its 1 image"));
   CHECK(contains(result.err, "crane: the name of 2 classes, 3 and 4 among them"));
   CHECK(contains(result.err, "ox: the name of 2 classes, 2 and 5 among them"));
 }

@@ -129,6 +129,8 @@ TEST_CASE("labels: what does not fit is refused, and says why") {
       {"no_header.csv", "0,cat,a\n1,dog,b\n3,owl,c\n", {"without a header"}},
       {"from_one.txt", "1\tcat\n2\tdog\n3\towl\n", {"from 0 to 2", "numbered from 0"}},
       {"from_one_last.txt", "cat,1\ndog,2\nowl,3\n", {"from 0 to 2", "numbered from 0"}},
+      {"from_one_space.txt", "1 cat\n2 dog\n3 owl\n", {"from 0 to 2", "numbered from 0"}},
+      {"from_one_colon.txt", "1: cat\n2: dog\n3: owl\n", {"numbered from 0"}},
       {"either.tsv", "1\t0\n0\t1\n", {"both columns", "header"}},
       {"latin1.txt", "cat\nK\xE4tzchen\n", {"line 2", "not UTF-8"}},
       {"latin1.json", "[\"K\xE4tzchen\"]", {"latin1.json", "not UTF-8"}},

@@ -279,13 +279,13 @@ TEST_CASE("position: a table that was moved from is an error, not a rotation by 
   rotate(x, kept);
   // NOLINTBEGIN(bugprone-use-after-move)
   CHECK_ERROR(ErrorKind::argument, ("moved from"), rotate(x, table));
-  CHECK_ERROR(ErrorKind::argument, ("moved from"), attention(x, x, x, table, 0));
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), attention(x, x, x, table, 0, {.num_heads = 1}));
   CHECK_ERROR(ErrorKind::argument, ("moved from"), static_cast<void>(table.factor(0, 0)));
   CHECK_ERROR(ErrorKind::argument, ("moved from"), table.to_complex());
   // NOLINTEND(bugprone-use-after-move)
   RopeFactors half = kept;
   half.sin = nullptr;
-  CHECK_ERROR(ErrorKind::argument, ("without data"), attention(x, x, x, half, 0));
+  CHECK_ERROR(ErrorKind::argument, ("without data"), attention(x, x, x, half, 0, {.num_heads = 1}));
 }
 
 TEST_CASE("position: empty factors rotate nothing") {

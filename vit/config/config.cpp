@@ -4,6 +4,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/position/rope_scaling.h"
 
 namespace vit {
 namespace {

@@ -84,6 +84,13 @@ struct Indices {
     are_classes = !values.empty() && different.size() == values.size() && *different.rbegin() < values.size();
   }
   bool are_integers() const { return !values.empty(); }
+  /// Whether they are 1, 2, 3, ... in order.
+  bool count_from_one() const {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] != i + 1) return false;
+    }
+    return are_integers();
+  }
   /// Whether they could be meant as classes: no number beyond their count.
   bool are_near_classes() const {
     return are_integers() && *std::ranges::max_element(values) <= values.size();
@@ -121,9 +128,12 @@ std::optional<ClassList> parse(std::span<const std::string_view> entries, char s
         "name");
     return by_index(indices, names);
   }
-  // one from 1, or a row too few: not names, and not the order of the lines either
-  const bool is_shifted = separator != ' ' && separator != ':' && !others.are_integers() &&
-                          (index_last ? indices.are_integers() : indices.are_near_classes());
+  // one from 1, or a row too few: not names, and not the order of the lines either; next to a space or a
+  // colon, which names may have, only all numbers from 1 in order
+  const bool is_shifted =
+      !others.are_integers() && (separator == ' ' || separator == ':' ? indices.count_from_one()
+                                 : index_last                         ? indices.are_integers()
+                                                                      : indices.are_near_classes());
   VIT_CHECK(!is_shifted || entries.size() < 2, kLines, file.string(), ": the ", index_last ? "last" : "first",
             " of two columns (separator: ", separator_name(separator),
             ") holds integers, but not every class from 0 to ", entries.size() - 1,

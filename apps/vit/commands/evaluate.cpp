@@ -63,11 +63,13 @@ Dataset read_dataset(const fs::path& root, const Labels& labels) {
     const std::string name = folder.filename().string();
     const std::vector<std::size_t> classes = labels.find(name);
     if (classes.size() != 1) {
+      const std::size_t left_out = images_below(folder, dataset.list).size();
+      const std::string without = text("; without its ", left_out, left_out == 1 ? " image" : " images");
       dataset.list.failures.push_back(
-          {folder.string(), classes.empty()
-                                ? "the model has no class with this name, index or synset"
-                                : text("the name of ", classes.size(), " classes, ", classes[0], " and ",
-                                       classes[1], " among them; name the folder by index or synset")});
+          {folder.string(),
+           classes.empty() ? "the model has no class with this name, index or synset" + without
+                           : text("the name of ", classes.size(), " classes, ", classes[0], " and ",
+                                  classes[1], " among them; name the folder by index or synset", without)});
       continue;
     }
     for (const std::string& image : images_below(folder, dataset.list)) {

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/read_rest.h"
 #include "apps/vit/ground/text_format.h"
 #include "vit/base/check.h"
@@ -46,10 +47,18 @@ JsonlWriter::JsonlWriter(const ResultWriterOptions& options)
   take_over(continues_finished ? options_.path : ResumableFile::partial_path(options_.path));
 }
 
-void JsonlWriter::check_facts() const {
+void JsonlWriter::check_facts() {
   const std::filesystem::path path = run_record_path(options_.path, /*is_folder=*/false);
   std::ifstream file(path, std::ios::binary);
-  if (!options_.facts || !file.is_open()) return;  // from an earlier release
+  if (!options_.facts) return;
+  if (!file.is_open()) {  // an earlier release wrote none; a new one would say of all lines what is known of
+                          // the new ones
+    print_failure(options_.path.string(),
+                  text("has no record of its run (", path.filename().string(),
+                       "); whether its lines are of this model, size and precision is not known"));
+    has_written_facts_ = true;
+    return;
+  }
   parse_run_facts(read_rest(file, path), path.string()).check_same(*options_.facts, options_.path.string());
 }
 

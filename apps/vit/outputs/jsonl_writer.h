@@ -30,7 +30,7 @@ class JsonlWriter : public ResultWriter {
 
  private:
   /// Throws Error if the run facts left by the last run differ.
-  void check_facts() const;
+  void check_facts();
   /// Writes the facts of this run, before its first line.
   void write_facts();
   /// Throws Error if the finished file does not start with results of the same names: it may be large, and

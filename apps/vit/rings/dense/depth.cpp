@@ -56,7 +56,9 @@ struct DepthOptions {
   DenseRunOptions run;
   std::string colormap;
   double focal = kFocal;
-  double png_scale = kMillimetres;
+  std::optional<double> png_scale{};  // none: kMillimetres
+
+  double units_of_meter() const { return png_scale.value_or(kMillimetres); }
 };
 
 std::string line_of(const std::string& file, const DepthMap& map, bool is_json) {
@@ -89,7 +91,11 @@ class DepthWork : public ImageWork {
     if (!colors_) colors_ = default_depth_colors(estimator.unit());
     outputs_.note("colormap", options_.colormap);
     outputs_.note("focal", text(options_.focal));
-    if (options_.png_scale != kMillimetres) outputs_.note("png_scale", text(options_.png_scale));
+    if (options_.png_scale && estimator.unit() != DepthUnit::meter)
+      fail_usage("--png-scale is of depths in metres, and this model gives ", to_string(estimator.unit()),
+                 " depth");
+    if (options_.units_of_meter() != kMillimetres)
+      outputs_.note("png_scale", text(options_.units_of_meter()));
     outputs_.open(run);
     Request request = estimator.request();
     if (outputs_.writes_arrays()) {
@@ -120,8 +126,8 @@ class DepthWork : public ImageWork {
     if (num_cut_ > 0)
       print_failure(
           "", text(num_cut_, num_cut_ == 1 ? " pixel of " : " pixels of ", count_of(num_cut_images_, "image"),
-                   num_cut_ == 1 ? " is" : " are", " farther than ", kMostUnits / options_.png_scale,
-                   " m, the most that 16 bits hold with ", options_.png_scale,
+                   num_cut_ == 1 ? " is" : " are", " farther than ", kMostUnits / options_.units_of_meter(),
+                   " m, the most that 16 bits hold with ", options_.units_of_meter(),
                    " units a meter, and cut to it; --png-scale 256 reaches 255 m"));
     return code;
   }
@@ -130,7 +136,7 @@ class DepthWork : public ImageWork {
     const auto path = [&](std::string_view word) { return outputs_.path_of(image.index, word); };
     if (outputs_.writes("png16")) {
       if (map.unit == DepthUnit::meter) count_cut(map.depth);
-      write_bytes(path("png16"), depth_png(map, options_.png_scale));
+      write_bytes(path("png16"), depth_png(map, options_.units_of_meter()));
     }
     if (outputs_.writes("color"))
       write_png(path("color"), colored(map.depth, map.lowest, map.highest, *colors_));
@@ -145,7 +151,7 @@ class DepthWork : public ImageWork {
 
   /// Counts the depths that 16 bits cannot hold.
   void count_cut(TensorView<const float> depth) {
-    const double most = kMostUnits / options_.png_scale;
+    const double most = kMostUnits / options_.units_of_meter();
     const auto count = static_cast<std::size_t>(
         std::ranges::count_if(depth.flat(), [&](float value) { return static_cast<double>(value) > most; }));
     num_cut_ += count;

@@ -30,6 +30,8 @@ class PhrasePrompts {
   const std::vector<std::string>& labels() const noexcept { return labels_; }
   /// Those of an image. Throws Error if there are neither phrases nor boxes for it.
   std::vector<Prompt> of_image(const std::string& name) const;
+  /// One line about boxes of files that are not among the inputs; "" if there are none.
+  std::string unused(std::span<const Input> inputs) const;
 
  private:
   std::vector<std::string> phrases_, labels_;

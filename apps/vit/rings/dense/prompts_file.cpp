@@ -1,9 +1,11 @@
 #include "apps/vit/rings/dense/prompts_file.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <initializer_list>
 #include <utility>
 
 #include "apps/vit/ground/option_values.h"
@@ -41,9 +43,24 @@ bool flag_in(const Json& object, const char* key, bool fallback) {
   return value ? value->as_bool() : fallback;
 }
 
+/// Throws Error for a key that is neither among `known` nor what vit detect and vit segment say of a result.
+void check_keys(const Json& object, std::initializer_list<std::string_view> known) {
+  static constexpr std::string_view kOfResults[]{"index", "score", "id", "area", "label"};
+  for (std::size_t i = 0; i < object.size(); ++i) {
+    const std::string_view key = object[i].key();
+    if (std::ranges::find(known, key) != known.end() ||
+        std::ranges::find(kOfResults, key) != std::end(kOfResults))
+      continue;
+    std::string names;
+    for (const std::string_view one : known) names += (names.empty() ? "" : ", ") + std::string(one);
+    fail(kPromptFile, object[i].where(), ": unknown key; there are ", names);
+  }
+}
+
 ExampleLine example_in(const Json& value) {
   if (value.is_array()) return {.box = box_in(value), .positive = true, .label = {}};
   value.expect(Json::Kind::object);
+  check_keys(value, {"box", "positive", "label"});
   return {.box = box_in(value.at("box")),
           .positive = flag_in(value, "positive", true),
           .label = value.find_string("label").value_or("")};
@@ -64,6 +81,7 @@ PointLine point_in(const Json& value) {
 
 ObjectLine object_in(const Json& value) {
   value.expect(Json::Kind::object);
+  check_keys(value, {"points", "box", "mask", "multimask"});
   ObjectLine out;
   if (const auto points = value.find("points")) {
     VIT_CHECK(points->is_array() && points->size() <= kMostPrompts, kPromptFile, points->where(),

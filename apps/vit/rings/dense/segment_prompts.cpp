@@ -2,11 +2,15 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/outputs/map_files.h"
@@ -66,6 +70,20 @@ std::vector<Prompt> PhrasePrompts::of_image(const std::string& name) const {
   return out;
 }
 
+std::string PhrasePrompts::unused(std::span<const Input> inputs) const {
+  if (phrases_.empty()) return "";  // an image without boxes is then an error of its own
+  std::set<std::string_view> names;
+  for (const Input& input : inputs) names.insert(input.name);
+  std::size_t count = 0;
+  std::string first;
+  for (const auto& [file, lines] : boxes_) {
+    if (!names.contains(file) && count++ == 0) first = file;
+  }
+  if (count == 0) return "";
+  return text("boxes of ", first, count == 1 ? "" : text(" and ", count - 1, " others"),
+              " are not used: no input has this name, as it was given");
+}
+
 namespace {
 
 /// The settings of a job.
@@ -103,6 +121,8 @@ std::optional<Request> PhraseWork::load(ImageRun& run) {
   note_prompts(outputs_, job_);
   outputs_.note("classes", prompts_.labels());
   outputs_.open(run);
+  if (const std::string unused = prompts_.unused(run.inputs()); !unused.empty())
+    print_failure(job_.choices.boxes.string(), unused);
   segmenter_.emplace(std::move(model), PromptSegmenterOptions{.threads = outputs_.threads()});
   return segmenter_->model().request();
 }

@@ -19,6 +19,7 @@
 #include "apps/vit/rings/index/index_search.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
+#include "vit/base/utf8.h"
 
 namespace vit::app {
 namespace {
@@ -188,6 +189,11 @@ class Indexing : public IndexWork {
   void keep_missing(InputList& list) {
     std::vector<Input> missing;
     for (Input& input : list.inputs) {
+      if (!internal::is_utf8(input.name)) {
+        list.failures.push_back(
+            {input.name, "the name is not UTF-8, in which an index keeps names; rename the file"});
+        continue;
+      }
       IndexRow row;
       const std::string failure = failure_of([&] {
         row.file = describe_input(input);

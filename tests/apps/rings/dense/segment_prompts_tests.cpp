@@ -137,6 +137,10 @@ TEST_CASE("prompts: boxes as examples, and boxes as results") {
   REQUIRE(results.size() == segments.size());
   for (std::size_t i = 0; i < results.size(); ++i)
     CHECK(results[i].at("score").as_double() == segments[i].at("score").as_double());
+  std::ofstream(boxes) << R"({"file": "./other.png", "boxes": [{"box": [20, 5, 70, 45]}]})";
+  const RunResult unused = segment({"--classes", "a cat", "--boxes", boxes, "--format", "json"});
+  CHECK(unused.exit_code == 0);
+  CHECK(contains(unused.err, "boxes of ./other.png are not used"));
 }
 
 TEST_CASE("prompts: what is refused, in one line") {
@@ -174,6 +178,11 @@ TEST_CASE("prompts: damaged files of prompts") {
   CHECK(contains(boxes("{\"file\": \"a\"}"), "boxes"));
   CHECK(contains(boxes("{\"file\": \"a\", \"boxes\": [[1e9, 2, 3e9, 4]]}"), "pixels"));
   CHECK(contains(boxes("[]"), "line 1"));
+  CHECK(boxes(R"({"file": "a", "boxes": [{"box": [1, 2, 3, 4], "label": "b", "score": 0.5, "index": 1}]})")
+            .empty());
+  CHECK(contains(boxes(R"({"file": "a", "boxes": [{"box": [1, 2, 3, 4], "postive": false}]})"), "postive"));
+  CHECK(contains(objects(R"({"file": "a", "objects": [{"box": [1, 2, 3, 4], "multi": true}]})"),
+                 "unknown key"));
   CHECK(contains(objects("{\"file\": \"a\", \"objects\": [{}]}"), "points, a box or a mask"));
   CHECK(contains(objects("{\"file\": \"a\", \"objects\": [{\"points\": [[1, 2, 3]]}]}"), "expected 1"));
   CHECK(contains(objects("{\"file\": \"a\", \"objects\": [{\"points\": [[1]]}]}"), "[x, y]"));

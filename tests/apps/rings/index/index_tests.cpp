@@ -594,6 +594,15 @@ TEST_CASE("apps: an index says what it drops") {
     CHECK(other.err.find("dropping an image") != std::string::npos);
     CHECK(other.err.find("existing files") == std::string::npos);
   }
+  SUBCASE("a name that is no text cannot be kept") {
+    fs::rename(folder / "a/2.ppm", folder / "a/2\xFF.ppm");
+    for (int i = 0; i < 2; ++i) {
+      const RunResult other = run("index", {folder / "a", "--output", folder / "new"});
+      CHECK(other.exit_code == 1);
+      CHECK(other.num_errors() == 1);
+      CHECK_MESSAGE(other.err.find("not UTF-8") != std::string::npos, other.err);
+    }
+  }
   SUBCASE("nothing") {
     CHECK(run("index", {folder / "a", folder / "b", "--output", folder / "index"}).err.empty());
   }
