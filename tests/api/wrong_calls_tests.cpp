@@ -351,22 +351,13 @@ TEST_CASE("wrong calls: parts") {
 
   wrong("linear of nothing", [] { Linear(TensorView<const float>()); });
   wrong("linear of a vector", [] { Linear(Tensor<float>(Shape{3})); });
-  wrong(
-      "a bias too short", [&] { Linear(matrix, three); }, ErrorKind::mismatch);
+  wrong("a bias too short", [&] { Linear(matrix, three); });
   Linear linear(matrix);
   wrong("linear into nothing", [&] { linear.forward(x, TensorView<float>()); });
   wrong("linear from nothing", [&] { linear.forward(null_rows, out); });
-  wrong(
-      "linear of other features",
-      [&] {
-        linear.forward(Tensor<float>(Shape{4, 3}), out);
-      },
-      ErrorKind::mismatch);
-  wrong(
-      "a scale too short", [&] { linear.forward(x, out, {.scale = three}); }, ErrorKind::mismatch);
-  wrong(
-      "a residual of another shape", [&] { linear.forward(x, out, {.residual = matrix}); },
-      ErrorKind::mismatch);
+  wrong("linear of other features", [&] { linear.forward(Tensor<float>(Shape{4, 3}), out); });
+  wrong("a scale too short", [&] { linear.forward(x, out, {.scale = three}); });
+  wrong("a residual of another shape", [&] { linear.forward(x, out, {.residual = matrix}); });
   wrong("linear on -1 threads", [&] { linear.forward(x, out, {.threads = -1}); });
   wrong("a moved linear", [&] { emptied(linear).forward(x, out); });
   CHECK(linear.in_features() == 0);
@@ -399,14 +390,9 @@ TEST_CASE("wrong calls: parts") {
         [&] { attention(x, x, x, {}, 0, TensorView<float>(nullptr, x.shape()), memory, {.num_heads = 2}); });
   const auto table = position::build_axial_table<float>(position::grid_coords({2, 2}),
                                                         RopeFrequencies::from_theta(1, 100.0));
-  wrong(
-      "factors of another grid", [&] { attention(x, x, x, table, 1, {.num_heads = 2}); },
-      ErrorKind::mismatch);
-  wrong(
-      "factors of another width", [&] { attention(x, x, x, table, 0, {.num_heads = 1}); },
-      ErrorKind::mismatch);
-  wrong(
-      "a huge prefix", [&] { attention(x, x, x, table, kHuge, {.num_heads = 2}); }, ErrorKind::mismatch);
+  wrong("factors of another grid", [&] { attention(x, x, x, table, 1, {.num_heads = 2}); });
+  wrong("factors of another width", [&] { attention(x, x, x, table, 0, {.num_heads = 1}); });
+  wrong("a huge prefix", [&] { attention(x, x, x, table, kHuge, {.num_heads = 2}); });
   Workspace emptied_memory;
   wrong("a moved workspace",
         [&] { attention(x, x, x, {}, 0, out, emptied(emptied_memory), {.num_heads = 2}); });
@@ -432,8 +418,7 @@ TEST_CASE("wrong calls: parts") {
   wrong("a norm of a branch of another width", [&] { encoder_of(); });
   block.end1.gamma = {};
   block.fc2.weight = qkv;
-  wrong(
-      "fc2 of another width", [&] { encoder_of(); }, ErrorKind::mismatch);
+  wrong("fc2 of another width", [&] { encoder_of(); });
   block.fc2.weight = matrix;
   wrong("no blocks", [] { Encoder({}, {}); });
   wrong("no heads of a block", [&] { Encoder(std::span(&block, 1), {.num_heads = 0}); });

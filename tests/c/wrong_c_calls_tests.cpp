@@ -112,12 +112,13 @@ CWalk::Others other_statuses() {
       {".*\\.(sizes|num_cut|held_out|threshold|confidence|message|counts|num_bytes|logit_factor|scaling|"
        "probabilities) null",
        kFine},
-      {"vit_prompt_image_size\\.(width|height) null|vit_attention\\.table null", kFine},
+      {"vit_prompt_image_size\\.(width|height) null|vit_attention\\.(table null|options( null|\\.num_heads "
+       "zero))",
+       kFine},
       {"vit_tokenizer_load_for_model\\.path (null|empty)", kFine},
       // required, or counted, in options
       {".*\\.(request|options|prompt)\\.(scales|attention|blocks|stuff|points|boxes) null", kWrong},
       {"vit_anomaly_fit\\.options\\.layers null", kWrong},
-      {"vit_attention\\.options( null|\\.num_heads zero)", kWrong},
       {"vit_rope_form_create\\.options( null|\\.(rows|columns|head_dim) zero)", kWrong},
       {"vit_grid_coordinates\\.options\\.reference_(rows|columns) zero", kWrong},
       {"vit_rope_identify_arrays\\.options\\.(columns zero|rows zero|against empty)", kWrong},
@@ -161,7 +162,6 @@ CWalk::Others other_statuses() {
       {"vit_session_run\\(encoded\\)\\.inputs\\.size zero", VIT_ERROR_FORMAT},
       {"vit_rope_identify\\.path empty", kWrong},
       {"vit_rope_identify_arrays\\.count zero", VIT_ERROR_FORMAT},
-      {"vit_attention\\.options\\.num_prefix_tokens huge", VIT_ERROR_MISMATCH},
       {"vit_model_load\\.options\\.(min|max)_area huge", VIT_ERROR_MISMATCH},
       {"vit_tokenizer_load_for_model\\.model empty", VIT_ERROR_UNSUPPORTED},
       {"vit_tokenizer_run\\.context_length huge", VIT_ERROR_IO},  // no memory holds such rows

@@ -383,7 +383,8 @@ TEST_CASE("serve: a single image does not wait for a batch of the same client") 
   const std::string one = embed_body(folder / "a.ppm");
   Client batch(server.port());
   batch.send(http_request("POST", "/v1/embeddings", embed_body(folder / "a.ppm", 512 / kSlowness)));
-  REQUIRE(server.await_metric("vit_queue_depth", [](std::size_t inputs) { return inputs > 128 / kSlowness; }));
+  REQUIRE(
+      server.await_metric("vit_queue_depth", [](std::size_t inputs) { return inputs > 128 / kSlowness; }));
   CHECK(server.post("/v1/embeddings", one).status == 200);
   CHECK(server.metric("vit_queue_depth") > 0);  // the batch is not done
   SUBCASE("a bulk request comes after it") {
