@@ -41,13 +41,13 @@ void JsonStream::skip_space() {
 }
 
 char JsonStream::take() {
-  if (at_ >= text_.size()) fail_here("the text ends too early (incomplete download?)");
+  if (at_ >= text_.size()) fail_here("the text ends too early; was it cut off?");
   return text_[at_++];
 }
 
 char JsonStream::peek() {
   skip_space();
-  if (at_ >= text_.size()) fail_here("the text ends too early (incomplete download?)");
+  if (at_ >= text_.size()) fail_here("the text ends too early; was it cut off?");
   const char c = text_[at_];
   if (c == '-' || (c >= '0' && c <= '9')) return '0';
   if (c != '{' && c != '[' && c != '"' && c != 't' && c != 'f' && c != 'n') fail_here("expected a value");
