@@ -75,8 +75,9 @@ struct OutputKey {
   bool operator==(const OutputKey&) const = default;
 
   Output output;  // which
-  std::size_t
-      index;  // of the block, 0 .. depth - 1 (parse_output() also reads negative numbers), or of the merger
+  /// Of the block, 0 .. depth - 1 (only parse_output() reads negative numbers), or of the merger, for outputs
+  /// of each.
+  std::size_t index;
   std::size_t token;  // of attention_query and rollout: the query, 0 .. T - 1, prefix tokens first
 };
 
