@@ -16,6 +16,9 @@
  *     vit_results_create(&results) || vit_session_run(session, &input, 1, NULL, results) ||
  *     vit_results_all(results, VIT_POOLED, 0, &array))
  *   fprintf(stderr, "%s\n", vit_last_error());
+ * vit_results_free(results);
+ * vit_session_free(session);
+ * vit_model_free(model);
  * ```
  * apps/examples/embed.c is a complete program.
  *

@@ -75,8 +75,7 @@ struct OutputKey {
   bool operator==(const OutputKey&) const = default;
 
   Output output;  // which
-  /// Of the block, 0 .. depth - 1 (only parse_output() reads negative numbers), or of the merger, for outputs
-  /// of each.
+  /// Of the block, 0 .. depth - 1 (only parse_output() reads negative numbers), or of the merger.
   std::size_t index;
   std::size_t token;  // of attention_query and rollout: the query, 0 .. T - 1, prefix tokens first
 };

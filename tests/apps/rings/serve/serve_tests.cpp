@@ -371,7 +371,7 @@ TEST_CASE("serve: SIGTERM waits for the answers, and no longer") {
   const TestFolder folder;
   const std::vector<std::string> files = write_pictures(folder, 4);
   std::vector<std::string> many;
-  for (std::size_t i = 0; i < 250 / kSlowness; ++i) many.push_back(files[i % files.size()]);
+  for (std::size_t i = 0; i < 120 / kSlowness; ++i) many.push_back(files[i % files.size()]);
   ServeProcess server({"--model", "m=" + data_path("model").string(), "--log", "none", "--timeout", "600"});
   Client busy(server.port()), idle(server.port());
   busy.send(http_request("POST", "/v1/embeddings", image_request("m", many)));
