@@ -12,6 +12,7 @@ namespace vit::position {
 namespace {
 
 constexpr Where kWhere{"parse_rope_scaling", ErrorKind::argument};
+constexpr Where kScaling{"RopeScaling", ErrorKind::argument};
 constexpr double kMost = 1e6;
 
 constexpr std::array<std::string_view, 4> kRules{"none", "linear", "ntk", "yarn"};
@@ -106,16 +107,15 @@ std::string to_string(const RopeScaling& scaling) {
 }
 
 void validate(const RopeScaling& scaling) {
-  constexpr Where kWhere{"RopeScaling", ErrorKind::argument};
-  VIT_CHECK(scaling.rule <= RopeScalingRule::yarn && scaling.rule >= RopeScalingRule::none, kWhere,
+  VIT_CHECK(scaling.rule <= RopeScalingRule::yarn && scaling.rule >= RopeScalingRule::none, kScaling,
             "unknown rule ", static_cast<int>(scaling.rule));
-  VIT_CHECK(scaling.factor == 0.0 || (scaling.factor >= 1.0 / kMost && scaling.factor <= kMost), kWhere,
+  VIT_CHECK(scaling.factor == 0.0 || (scaling.factor >= 1.0 / kMost && scaling.factor <= kMost), kScaling,
             "factor must be from 1e-6 to 1e6, got ", scaling.factor);
   VIT_CHECK(scaling.beta_slow > 0 && scaling.beta_slow < scaling.beta_fast && scaling.beta_fast <= kMost,
-            kWhere, "beta_slow and beta_fast must be positive and in this order, got ", scaling.beta_slow,
+            kScaling, "beta_slow and beta_fast must be positive and in this order, got ", scaling.beta_slow,
             " and ", scaling.beta_fast);
   const double factor = scaling.attention_factor.value_or(1.0);
-  VIT_CHECK(factor > 0 && factor <= 100, kWhere, "attention_factor must be in (0, 100], got ", factor);
+  VIT_CHECK(factor > 0 && factor <= 100, kScaling, "attention_factor must be in (0, 100], got ", factor);
 }
 
 }  // namespace vit::position
