@@ -7,7 +7,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
-#include "vit/position/position.h"
+#include "vit/position/rope_encoding.h"
 
 namespace vit::internal {
 namespace {

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "vit/base/tensor.h"
 #include "vit/position/added_rows.h"
 #include "vit/position/config.h"
@@ -20,16 +19,6 @@
 #include "vit/position/windows.h"
 
 namespace vit::internal {
-
-/// Whether there is something to rotate. Throws Error for factors without data, as of a table that was moved
-/// from.
-template <typename T>
-bool rotates(const position::BasicRopeFactors<T>& factors, const Where& where) {
-  VIT_CHECK((factors.cos == nullptr) == (factors.sin == nullptr) &&
-                (factors.cos != nullptr || factors.num_patches == 0),
-            where, "factors of ", factors.num_patches, " patches without data; was their table moved from?");
-  return factors.cos != nullptr;
-}
 
 /// All position data that a forward pass of one grid needs. Immutable; safe to share between
 /// threads. Views and factors live as long as the context does.

@@ -104,8 +104,6 @@ class VIT_API RopeTable {
   operator BasicRopeFactors<T>() const noexcept { return factors(); }  // factors()
 
  private:
-  void check_not_moved_from() const;
-
   std::size_t num_heads_ = 1;
   std::size_t num_patches_ = 0;
   std::size_t num_angles_ = 0;

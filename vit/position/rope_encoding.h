@@ -8,12 +8,23 @@
 #include <optional>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/position/config.h"
 #include "vit/position/inputs.h"
 #include "vit/position/rope.h"
 #include "vit/position/windows.h"
 
 namespace vit::internal {
+
+/// Whether there is something to rotate. Throws Error for factors without data, as of a table that was moved
+/// from.
+template <typename T>
+bool rotates(const position::BasicRopeFactors<T>& factors, const Where& where) {
+  VIT_CHECK((factors.cos == nullptr) == (factors.sin == nullptr) &&
+                (factors.cos != nullptr || factors.num_patches == 0),
+            where, "factors of ", factors.num_patches, " patches without data; was their table moved from?");
+  return factors.cos != nullptr;
+}
 
 /// Factors for q and k of one grid, patches in the order of the sequence.
 struct RopeOfGrid {

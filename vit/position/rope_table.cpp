@@ -4,7 +4,8 @@
 #include <string>
 
 #include "vit/base/check.h"
-#include "vit/position/position.h"
+#include "vit/base/moved.h"
+#include "vit/position/rope_encoding.h"
 
 namespace vit::position {
 namespace {
@@ -152,7 +153,7 @@ std::size_t RopeTable<T>::num_pairs() const noexcept {
 
 template <typename T>
 std::complex<T> RopeTable<T>::factor(std::size_t patch, std::size_t angle, std::size_t head) const {
-  check_not_moved_from();
+  internal::parts_of(cos_.data(), "RopeTable");
   VIT_CHECK(head < num_heads_ && patch < num_patches_ && angle < num_angles_, "RopeTable",
             "no factor for head ", head, ", patch ", patch, ", angle ", angle, " in ",
             cos_.shape().to_string());
@@ -161,13 +162,8 @@ std::complex<T> RopeTable<T>::factor(std::size_t patch, std::size_t angle, std::
 }
 
 template <typename T>
-void RopeTable<T>::check_not_moved_from() const {
-  VIT_CHECK(cos_.data() != nullptr, "RopeTable", "this object was moved from");
-}
-
-template <typename T>
 Tensor<std::complex<T>> RopeTable<T>::to_complex() const {
-  check_not_moved_from();
+  internal::parts_of(cos_.data(), "RopeTable");
   Tensor<std::complex<T>> factors(cos_.shape());
   for (std::size_t i = 0; i < cos_.num_elements(); ++i) factors.data()[i] = {cos_.data()[i], sin_.data()[i]};
   return factors;

@@ -17,6 +17,7 @@
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/run/run_images.h"
@@ -63,8 +64,8 @@ Dataset read_dataset(const fs::path& root, const Labels& labels) {
     const std::string name = folder.filename().string();
     const std::vector<std::size_t> classes = labels.find(name);
     if (classes.size() != 1) {
-      const std::size_t left_out = images_below(folder, dataset.list).size();
-      const std::string without = text("; without its ", left_out, left_out == 1 ? " image" : " images");
+      const std::string without =
+          "; without its " + count_of(images_below(folder, dataset.list).size(), "image");
       dataset.list.failures.push_back(
           {folder.string(),
            classes.empty() ? "the model has no class with this name, index or synset" + without
