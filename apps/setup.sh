@@ -16,6 +16,9 @@ for library in archive avif boost faiss gif heif hwy icu jpeg lcms2 openjp2-7 pn
   packages_aarch64+=("lib$library-dev:arm64")
 done
 packages_aarch64+=(zlib1g-dev:arm64)
+# For programs of 64-bit Windows: the compiler, what runs them, and what Debian has no MinGW package of comes from its sources.
+packages_windows=(cmake dpkg-dev g++-mingw-w64-x86-64-posix icu-devtools libeigen3-dev libhwy-dev libicu-dev libz-mingw-w64-dev ninja-build
+                  wine wine64)
 packages_all=(clang libclang-rt-dev libomp-dev python3-venv)
 
 say() { printf '%s\n' "== $*"; }
@@ -60,4 +63,38 @@ compile_jobs() {
   local fitting=$((megabytes / 1000))
   ((fitting < 1)) && fitting=1
   echo $((cores < fitting ? cores : fitting))
+}
+
+# fetch_sources FOLDER NAME...: the sources of Debian's packages, of the release that this machine has, into FOLDER/sources/NAME.
+fetch_sources() {
+  local folder=$1 apt=$1/apt name
+  mkdir -p "$apt/parts" "$apt/lists/partial" "$apt/cache" "$folder/sources"
+  # shellcheck disable=SC1091
+  local release; release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+  for name in "debian $release $release-updates" "debian-security $release-security"; do
+    printf 'Types: deb-src\nURIs: http://deb.debian.org/%s\nSuites: %s\nComponents: main\nSigned-By: %s\n\n' \
+      "${name%% *}" "${name#* }" /usr/share/keyrings/debian-archive-keyring.gpg
+  done >"$apt/parts/debian.sources"
+  local options=(--option Dir::Etc::SourceList=/dev/null --option "Dir::Etc::SourceParts=$apt/parts"
+                 --option "Dir::State::Lists=$apt/lists" --option "Dir::Cache=$apt/cache")
+  apt-get "${options[@]}" --quiet=2 update
+  for name in "${@:2}"; do
+    [[ ! -d $folder/sources/$name ]] || continue
+    (cd "$folder/sources" && apt-get "${options[@]}" --quiet=2 source --download-only "$name" &&
+      dpkg-source --no-check --extract "$name"_*.dsc "$name.part" && mv "$name.part" "$name") >"$folder/$name.log" 2>&1 ||
+      { tail "$folder/$name.log" >&2; return 1; }  # apt has verified the file list's signature
+  done
+}
+
+# make_icu_table FOLDER LIBICUDATA: FOLDER/table.dat, those of ICU's 31 MB of tables that normalization and grapheme clusters
+# read, and what these name (vit/text/unicode.cpp). Prints the name by which ICU knows it.
+make_icu_table() {
+  (rm -rf "$1" && mkdir -p "$1/all" && cd "$1"
+    ar x "$2"
+    symbol=$(nm ./*.o | awk '$2 == "R" {print $3}') table=${symbol%_dat}l.dat  # l: little endian
+    objcopy --output-target=binary --only-section=.rodata ./*.o "all/$table"
+    icupkg --list "all/$table" | grep -Evx '(brkitr/)?root\.res|pool\.res|brkitr/.*\.(brk|dict)|nfkc\.nrm' >others.txt
+    icupkg --remove others.txt "all/$table" "$table"
+    mv "$table" table.dat
+    echo "$symbol")
 }

@@ -42,8 +42,8 @@ set(fences_vit
     "<opencv2/=>^opencv\\.h$"
     "<Eigen/=>^((analysis/)?eigen(_rows)?\\.h|(analysis|rings/anomaly|rings/fit)/[a-z_]+\\.cpp|kernels/portable\\.cpp|layers/[a-z_]+\\.cpp|position/[a-z_]+\\.cpp)$"
     "<omp.h>=>^base/parallel\\.cpp$"
-    # Another system needs another system_posix.cpp; threads and instruction sets have a part for each system in their own sources.
-    "<(dirent|dlfcn|fcntl|poll|signal|sys/[a-tv-z][a-z]*|unistd)[.]h>=>^(base/system_posix|kernels/amx|kernels/cpu_info)\\.cpp$"
+    # Another system needs another source next to system_posix.cpp and system_windows.cpp; threads and instruction sets have a part for each system in their own sources.
+    "<(dirent|dlfcn|fcntl|io|poll|signal|sys/[a-tv-z][a-z]*|unistd|windows)[.]h>=>^(base/system_(posix|windows)|kernels/amx|kernels/cpu_info)\\.cpp$"
     "<(pthread|sched)[.]h>=>^base/(core_sharing\\.(h|cpp)|(parallel|worker_threads)\\.cpp)$"
     "[<\"]hwy/=>^kernels/"
     "<immintrin.h>=>^kernels/"

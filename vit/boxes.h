@@ -71,8 +71,8 @@ class VIT_API Detector : public ImageTask {
 
  private:
   struct Texts;
-  [[gnu::visibility("hidden")]] Detector(std::shared_ptr<const Model> model, std::vector<std::string> labels,
-                                         std::shared_ptr<const Texts> texts);
+  VIT_HIDDEN Detector(std::shared_ptr<const Model> model, std::vector<std::string> labels,
+                      std::shared_ptr<const Texts> texts);
 
   std::vector<std::string> labels_;
   float threshold_ = 0.5f;

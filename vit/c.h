@@ -40,9 +40,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Marks symbols exported from the shared library; empty for a static one. */
+/* Marks symbols exported from the shared library; empty for Windows, where the library is static. */
 #ifndef VIT_API
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(_WIN32)
 #define VIT_API __attribute__((visibility("default")))
 #else
 #define VIT_API

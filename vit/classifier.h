@@ -107,9 +107,8 @@ class VIT_API Classifier {
   std::vector<Prediction> classify(const ImageSource& image, const ClassSelection& selection = {}) const;
 
  private:
-  [[gnu::visibility("hidden")]] Classifier(std::shared_ptr<const Model> model,
-                                           std::shared_ptr<const internal::ClassSource> source,
-                                           std::vector<std::string> labels);
+  VIT_HIDDEN Classifier(std::shared_ptr<const Model> model,
+                        std::shared_ptr<const internal::ClassSource> source, std::vector<std::string> labels);
 
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const internal::ClassSource> source_;

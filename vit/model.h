@@ -105,8 +105,7 @@ class VIT_API Model {
   struct Parts;
   friend struct ImageAndText;
   friend struct internal::LayersOf;
-  [[gnu::visibility("hidden")]] static std::shared_ptr<const Model> load(
-      const internal::CheckpointFolder& folder);
+  VIT_HIDDEN static std::shared_ptr<const Model> load(const internal::CheckpointFolder& folder);
   explicit Model(std::unique_ptr<const Parts> parts);
   static std::shared_ptr<const Model> build(std::unique_ptr<const Parts> parts);
   std::unique_ptr<const Parts> parts_;

@@ -45,7 +45,7 @@ class VIT_API PageModel {
 
  private:
   friend struct internal::PageParts;
-  [[gnu::visibility("hidden")]] explicit PageModel(std::unique_ptr<const internal::PageParts> parts);
+  VIT_HIDDEN explicit PageModel(std::unique_ptr<const internal::PageParts> parts);
   std::unique_ptr<const internal::PageParts> parts_;
 };
 

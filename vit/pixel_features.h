@@ -108,7 +108,7 @@ class VIT_API PixelExtractor {
   PixelFeatures extract(ImageView image);
 
  private:
-  struct [[gnu::visibility("hidden")]] State;
+  struct VIT_HIDDEN State;
   std::unique_ptr<State> state_;
 };
 

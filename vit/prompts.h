@@ -135,7 +135,7 @@ class VIT_API PromptModel {
 
  private:
   friend struct internal::PromptParts;
-  [[gnu::visibility("hidden")]] explicit PromptModel(std::unique_ptr<const internal::PromptParts> parts);
+  VIT_HIDDEN explicit PromptModel(std::unique_ptr<const internal::PromptParts> parts);
   std::unique_ptr<const internal::PromptParts> parts_;
 };
 
@@ -152,7 +152,7 @@ class VIT_API PromptFeatures {
 
  private:
   friend class PromptSegmenter;
-  [[gnu::visibility("hidden")]] explicit PromptFeatures(std::unique_ptr<internal::KeptMaps> maps);
+  VIT_HIDDEN explicit PromptFeatures(std::unique_ptr<internal::KeptMaps> maps);
   std::unique_ptr<const internal::KeptMaps> maps_;
 };
 

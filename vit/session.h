@@ -134,7 +134,7 @@ class VIT_API Session {
   /// forward() of pixels that are known to be finite.
   void compute(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// Passes report their progress to `watch`; null = none.
-  [[gnu::visibility("hidden")]] void watch_passes(internal::PassWatch* watch) noexcept;
+  VIT_HIDDEN void watch_passes(internal::PassWatch* watch) noexcept;
   template <typename Fill>
   void run_sorted(const Request& request, BatchOutputs& outputs, const Fill& fill);
 

@@ -209,7 +209,7 @@ TEST_CASE("pipeline: a register is not a class token") {
 }
 
 TEST_CASE("pipeline: the convenience classes take options of the model") {
-  const std::string path = test::data_path("golden/models/rope-axial");
+  const std::string path = test::data_path("golden/models/rope-axial").string();
   const Classifier classifier(path, {.precision = Precision::bfloat16});
   CHECK(classifier.model()->precision() == Precision::bfloat16);
   FeatureExtractor extractor(path, {.threads = 1}, {.precision = Precision::int8});

@@ -1,6 +1,4 @@
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -198,35 +196,6 @@ TEST_CASE("base: more threads than any machine has are an error") {
   CHECK(resolve_threads(1024) == 1024);
   CHECK_THROWS_AS(resolve_threads(1025), Error);
   CHECK_THROWS_AS(parallel_for(2, 1'000'000'000, [](std::size_t, int) {}), Error);
-}
-
-TEST_CASE("base: a team works in a forked process, with as many threads") {
-  const auto work = [] {
-    std::vector<int> counts(1000);
-    std::atomic<int> started = 0;
-    with_team(4, [&] {
-      parallel_for(4, 4, [&](std::size_t, int) {  // none ends before four threads have begun
-        for (++started; started < 4;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      });
-      for (int round = 0; round < 50; ++round) {
-        parallel_for(counts.size(), 4, [&](std::size_t task, int) { counts[task]++; });
-      }
-      CHECK_THROWS_AS(parallel_for(9, 4, [](std::size_t task, int) { VIT_CHECK(task != 5, "test", "five"); }),
-                      Error);
-    });
-    return std::ranges::all_of(counts, [](int count) { return count == 50; });
-  };
-  CHECK(work());
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    alarm(60);  // a team that waits for threads of the other process is an end by a signal
-    _exit(work() ? 0 : 1);
-  }
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
 }
 
 }  // namespace vit

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/base/parallel.h"
 #include "vit/base/worker_threads.h"
 
@@ -73,6 +75,35 @@ TEST_CASE("base: a child of fork has teams of its own") {
   CHECK(holds_in_child(
       [] { return sum_by_team() == kSum && holds_in_child([] { return sum_by_team() == kSum; }); }));
   CHECK(sum_by_team() == kSum);
+}
+
+TEST_CASE("base: a team works in a forked process, with as many threads") {
+  const auto work = [] {
+    std::vector<int> counts(1000);
+    std::atomic<int> started = 0;
+    with_team(4, [&] {
+      parallel_for(4, 4, [&](std::size_t, int) {  // none ends before four threads have begun
+        for (++started; started < 4;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      });
+      for (int round = 0; round < 50; ++round) {
+        parallel_for(counts.size(), 4, [&](std::size_t task, int) { counts[task]++; });
+      }
+      CHECK_THROWS_AS(parallel_for(9, 4, [](std::size_t task, int) { VIT_CHECK(task != 5, "test", "five"); }),
+                      vit::Error);
+    });
+    return std::ranges::all_of(counts, [](int count) { return count == 50; });
+  };
+  CHECK(work());
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::alarm(60);  // a team that waits for threads of the other process is an end by a signal
+    ::_exit(work() ? 0 : 1);
+  }
+  int status = 0;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("base: a fork by the leader of a team leaves the child able to work") {

@@ -68,7 +68,7 @@ TEST_CASE("C interface: what is NULL or beyond any memory is an argument") {
   CHECK(vit_model_load(nullptr, nullptr, &model) == VIT_ERROR_ARGUMENT);
   CHECK(std::string(vit_last_error()).find("path") != std::string::npos);
   CHECK(vit_model_random(nullptr, nullptr, &model) == VIT_ERROR_ARGUMENT);
-  REQUIRE(vit_model_load(test::data_path("model").c_str(), nullptr, &model) == VIT_OK);
+  REQUIRE(vit_model_load(test::data_path("model").string().c_str(), nullptr, &model) == VIT_OK);
   const ModelHandle owned(model);
   vit_session* made = nullptr;
   REQUIRE(vit_session_create(model, nullptr, &made) == VIT_OK);

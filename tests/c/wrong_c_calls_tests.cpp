@@ -95,7 +95,7 @@ T* create(const Call& call) {
 
 vit_model* load_golden(const std::string& name) {
   return create<vit_model>(
-      [&](vit_model** out) { return vit_model_load(data_path(name).c_str(), nullptr, out); });
+      [&](vit_model** out) { return vit_model_load(data_path(name).string().c_str(), nullptr, out); });
 }
 
 vit_session* session_over(const vit_model* model) {
@@ -409,7 +409,7 @@ void walk_heads(CWalk& walk, const vit_input& image, vit_results* results) {
   vit_model_free(model);
 
   vit_text_tower* tower = nullptr;
-  REQUIRE(vit_model_and_text_load(data_path("golden/boxes/owlv2").c_str(), nullptr, nullptr, &model,
+  REQUIRE(vit_model_and_text_load(data_path("golden/boxes/owlv2").string().c_str(), nullptr, nullptr, &model,
                                   &tower) == VIT_OK);
   vit_text_encoder* const encoder = create<vit_text_encoder>(
       [&](vit_text_encoder** out) { return vit_text_encoder_create(tower, 1, out); });

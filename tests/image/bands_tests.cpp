@@ -131,7 +131,7 @@ TEST_CASE("bands: a TIFF of any number of them, as stored, normalized band by ba
     for (const std::size_t num_bands : {std::size_t{2}, std::size_t{4}, std::size_t{13}}) {
       CAPTURE(kind.name);
       CAPTURE(num_bands);
-      const std::string path = folder / "bands.tif";
+      const std::string path = (folder / "bands.tif").string();
       write_tiff(path, kind, num_bands);
       const PreprocessConfig rules = rules_of(num_bands, kHeight, kWidth);
       PreprocessMemory memory;
@@ -200,7 +200,7 @@ TEST_CASE("bands: each is resized as torch's antialias kernel resizes a plane, i
 
 TEST_CASE("bands: files that do not fit the model are refused by numbers") {
   const TemporaryFolder folder(TemporaryFolder::Place::memory);
-  const std::string path = folder / "bands.tif";
+  const std::string path = (folder / "bands.tif").string();
   write_tiff(path, kKinds[0], 4);
   PreprocessMemory memory;
   const auto run = [&](const std::string& file, std::size_t num_channels) {
@@ -208,13 +208,14 @@ TEST_CASE("bands: files that do not fit the model are refused by numbers") {
   };
   CHECK_ERROR(ErrorKind::mismatch, ("bands.tif", "4 bands", "6 channels"), run(path, 6));
   folder.write("image.ppm", "P6 2 2 255\n" + std::string(12, 'x'));
-  CHECK_ERROR(ErrorKind::mismatch, ("image.ppm", "PNM", "6", ".npy"), run(folder / "image.ppm", 6));
+  CHECK_ERROR(ErrorKind::mismatch, ("image.ppm", "PNM", "6", ".npy"),
+              run((folder / "image.ppm").string(), 6));
   const Image image(4, 4);
   CHECK_ERROR(ErrorKind::mismatch, ("6 channels"), Preprocessor(rules_of(6, 8, 8)).run(image.view()));
   const std::string whole = read_text(path);
   for (std::size_t length = 0; length + 8 < whole.size(); length += 7) {
     folder.write("cut.tif", whole.substr(0, length));
-    CHECK_THROWS_AS(run(folder / "cut.tif", 4), Error);
+    CHECK_THROWS_AS(run((folder / "cut.tif").string(), 4), Error);
   }
   PreprocessConfig square = rules_of(4, 8, 8);
   square.pad_to_square = true;
@@ -261,12 +262,12 @@ TEST_CASE("gray: what Pillow's convert(\"L\") makes, resized as one of three equ
   }
   // one band of more than 8 bits is no gray image, but values
   const Kind deep{"uint16", SAMPLEFORMAT_UINT, 16};
-  write_tiff(folder / "deep.tif", deep, 1);
+  write_tiff((folder / "deep.tif").string(), deep, 1);
   PreprocessMemory memory;
   const PreprocessConfig rules = rules_of(1, kHeight, kWidth);
-  const FilePixels values = Preprocessor(rules).run_file(folder / "deep.tif", memory);
+  const FilePixels values = Preprocessor(rules).run_file((folder / "deep.tif").string(), memory);
   CHECK(values.pixels.data()[1] == (value_of(0, 0, 1) - 0.5f) / 2.0f);
-  write_tiff(folder / "bytes.tif", kKinds[0], 1);
-  const FilePixels bytes = Preprocessor(rules).run_file(folder / "bytes.tif", memory);
+  write_tiff((folder / "bytes.tif").string(), kKinds[0], 1);
+  const FilePixels bytes = Preprocessor(rules).run_file((folder / "bytes.tif").string(), memory);
   CHECK(bytes.pixels.data()[1] == doctest::Approx((value_of(0, 0, 1) / 255.0 - 0.5) / 2.0).epsilon(1e-6));
 }

@@ -200,7 +200,7 @@ std::string printed(Function&& function) {
   const std::filesystem::path path = folder.write("stderr", "");
   std::fflush(stderr);
   const int kept = ::dup(STDERR_FILENO);
-  const int file = ::open(path.c_str(), O_WRONLY);
+  const int file = ::open(path.string().c_str(), O_WRONLY);
   ::dup2(file, STDERR_FILENO);
   function();
   std::fflush(stderr);

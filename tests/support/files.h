@@ -1,8 +1,6 @@
 // Text of files, and a folder for files of one test that is gone at the end of the scope.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
@@ -12,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "vit/base/system.h"
 
 namespace vit::test {
 
@@ -43,7 +43,8 @@ class TemporaryFolder {
     const std::filesystem::path memory = "/dev/shm";
     const bool in_memory = place == Place::memory && std::filesystem::is_directory(memory);
     path_ = (in_memory ? memory : std::filesystem::temp_directory_path()) /
-            ("vit_tests_" + std::to_string(::getpid()) + "_" + std::to_string(serial.fetch_add(1)));
+            ("vit_tests_" + std::to_string(internal::system::process_id()) + "_" +
+             std::to_string(serial.fetch_add(1)));
     std::filesystem::create_directory(path_);
   }
   ~TemporaryFolder() {

@@ -174,7 +174,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // as a signal handler n
 
 TEST_CASE("threads: a signal ends a stream between two results") {
   signaled = false;
-  const auto former = std::signal(SIGUSR1, [](int) { signaled = true; });
+  const auto former = std::signal(SIGTERM, [](int) { signaled = true; });
   const auto model = golden_model("rope-axial");
   const std::vector<std::uint8_t> pixels(24 * 24 * 3, 77);
   Session session(model, {.threads = 3});
@@ -182,10 +182,10 @@ TEST_CASE("threads: a signal ends a stream between two results") {
   const std::size_t done = for_each_image(
       session, 100'000, [&](std::size_t) { return image_of(pixels, 24); }, {Output::logits},
       [&](const StreamedImage&) {
-        if (++consumed == 20) std::thread([] { std::raise(SIGUSR1); }).join();
+        if (++consumed == 20) std::thread([] { std::raise(SIGTERM); }).join();
       },
       {.is_cancelled = [] { return signaled.load(); }});
-  std::signal(SIGUSR1, former);
+  std::signal(SIGTERM, former);
   CHECK(done == consumed);
   CHECK(consumed >= 20);
   CHECK(consumed < 100'000);

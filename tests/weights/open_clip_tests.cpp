@@ -216,8 +216,8 @@ TEST_CASE("weights: the weight file decides which of two configs counts") {
     CHECK(preprocess.crop_height == edge);
     CHECK_MESSAGE(preprocess.source.find(config) != std::string::npos, preprocess.source);
   };
-  fs::copy(golden() / kConfigName, folder);
-  fs::copy(golden() / "open_clip_model.safetensors", folder);
+  fs::copy(golden() / kConfigName, folder / kConfigName);
+  fs::copy(golden() / "open_clip_model.safetensors", folder / "open_clip_model.safetensors");
   check(folder, "OpenCLIP", 24, "open_clip_config.json (OpenCLIP)");
 
   // transformers' or timm's config next to it says nothing about these weights

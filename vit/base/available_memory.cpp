@@ -1,4 +1,5 @@
-// On Linux: /proc/meminfo, and the files of version 2 of control groups. Unknown elsewhere.
+// On Linux: /proc/meminfo, and the files of version 2 of control groups. Elsewhere what the system reports,
+// if it does.
 #include "vit/base/available_memory.h"
 
 #include <algorithm>
@@ -8,9 +9,7 @@
 #include <limits>
 #include <string_view>
 
-#ifdef __linux__
 #include "vit/base/system.h"
-#endif
 
 namespace vit::internal {
 namespace {
@@ -71,7 +70,7 @@ std::size_t available_memory() noexcept {
 #ifdef __linux__
   return std::min(available_to_machine(), available_to_group());
 #else
-  return kUnknown;
+  return system::available_memory().value_or(kUnknown);
 #endif
 }
 

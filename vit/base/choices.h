@@ -1,6 +1,8 @@
 // Enumerations shared by models and kernels.
 #pragma once
 
+#include <cstddef>
+
 namespace vit {
 
 /// Nonlinearity of an MLP.
@@ -65,7 +67,7 @@ enum class RopeAngles {
 };
 
 /// Angles of a head of d channels.
-constexpr unsigned long num_angles(RopeAngles angles, unsigned long head_dim) {
+constexpr std::size_t num_angles(RopeAngles angles, std::size_t head_dim) {
   return angles == RopeAngles::per_channel ? head_dim : head_dim / 2;
 }
 

@@ -5,14 +5,19 @@
 #include <string>
 #include <string_view>
 
-// Marks symbols exported from a shared library; everything else is hidden. In a static library
-// it is empty.
+// VIT_API marks symbols exported from a shared library; everything else is hidden, members of an exported
+// class if VIT_HIDDEN marks them. For Windows the library is static, and both are empty.
 #ifndef VIT_API
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(_WIN32)
 #define VIT_API __attribute__((visibility("default")))
 #else
 #define VIT_API
 #endif
+#endif
+#if defined(__GNUC__) && !defined(_WIN32)
+#define VIT_HIDDEN __attribute__((visibility("hidden")))
+#else
+#define VIT_HIDDEN
 #endif
 
 // Marks what points into the object that it is called on: clang warns if that is a temporary that ends before

@@ -1,8 +1,9 @@
-// What the library asks of the operating system for files, folders, memory and shared libraries: the one
-// header between the two, implemented by one source per system (system_posix.cpp). The callers state what
+// What the library asks of the operating system for files, folders, memory, sleep and shared libraries: the
+// one header between the two, implemented by one source per system (system_posix.cpp). The callers state what
 // failed; the reason is in errno, or in library_error().
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -63,9 +64,17 @@ class Folder {
   std::filesystem::file_type type_ = std::filesystem::file_type::unknown;
 };
 
+/// Sleeps until the value is no longer `old`.
+void sleep_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) noexcept;
+/// Wakes threads that sleep on this value; it may be gone already.
+void wake_one(std::atomic<std::uint32_t>& value) noexcept;
+void wake_all(std::atomic<std::uint32_t>& value) noexcept;
+
 /// Different from that of every other process that runs.
 std::uint64_t process_id() noexcept;
 
+/// Bytes that this process can still have; nothing if the system has no call that reports it.
+std::optional<std::size_t> available_memory() noexcept;
 std::size_t page_bytes() noexcept;
 /// Zeroed pages, null if there are none; `bytes` is a multiple of page_bytes().
 void* map_pages(std::size_t bytes) noexcept;

@@ -1,4 +1,6 @@
 // Linux and other systems with POSIX.
+#ifndef _WIN32
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -129,8 +131,22 @@ bool Folder::next() noexcept {
   return true;
 }
 
+void sleep_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) noexcept {
+  value.wait(old);
+}
+void wake_one(std::atomic<std::uint32_t>& value) noexcept {
+  value.notify_one();
+}
+void wake_all(std::atomic<std::uint32_t>& value) noexcept {
+  value.notify_all();
+}
+
 std::uint64_t process_id() noexcept {
   return static_cast<std::uint64_t>(::getpid());
+}
+
+std::optional<std::size_t> available_memory() noexcept {
+  return std::nullopt;
 }
 
 std::size_t page_bytes() noexcept {
@@ -161,3 +177,5 @@ const char* library_error() noexcept {
 }
 
 }  // namespace vit::internal::system
+
+#endif

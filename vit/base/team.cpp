@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/system.h"
 #include "vit/base/worker_threads.h"
 
 namespace vit::internal {
@@ -47,12 +48,12 @@ void Team::serve(int thread) {
     member.is_working = false;
   }
   ++gone_;
-  gone_.notify_one();
+  system::wake_one(gone_);
 }
 
 void Team::announce(std::uint32_t job) {
   job_ = job;
-  job_.notify_all();
+  system::wake_all(job_);
 }
 
 /// The leader waits until fewer than `left` tasks run.
@@ -68,7 +69,7 @@ void Team::await_others(std::uint32_t left) {
       break;
     }
   }
-  running_.wait(left);
+  system::sleep_while(running_, left);
 }
 
 // A job is replaced only after all its tasks are counted as ended: a thread that took one, however late it
@@ -79,7 +80,7 @@ void Team::take_tasks(int thread) {
   for (std::size_t i = 1; i < num_parts_; ++i) {
     ended += take_tasks(parts_[(own + i) % num_parts_], thread, [](Range& left) { return --left.end; });
   }
-  if (ended != 0 && running_.fetch_sub(ended) == ended) running_.notify_one();
+  if (ended != 0 && running_.fetch_sub(ended) == ended) system::wake_one(running_);
 }
 
 /// Runs the tasks that `take` removes from those left of a part; returns how many.

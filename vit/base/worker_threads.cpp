@@ -1,7 +1,6 @@
 #include "vit/base/worker_threads.h"
 
 #include <exception>
-#include <latch>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "vit/base/check.h"
+#include "vit/base/system.h"
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
@@ -44,7 +44,7 @@ std::uint32_t spin_while(const std::atomic<std::uint32_t>& value, std::uint32_t 
 std::uint32_t await_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
   const std::uint32_t now = spin_while(value, old, std::chrono::microseconds(50));
   if (now != old) return now;
-  value.wait(old);
+  system::sleep_while(value, old);
   return value;
 }
 
@@ -56,7 +56,7 @@ class Worker {
     context_ = context;
     thread_ = thread;
     state_ = kLent;
-    state_.notify_one();
+    system::wake_one(state_);
   }
 
   void await_idle() const {
@@ -69,7 +69,7 @@ class Worker {
       while (state_ != kLent) await_change(state_, kIdle);
       function_(context_, thread_);
       state_ = kIdle;
-      state_.notify_one();
+      system::wake_one(state_);
     }
   }
 
@@ -84,7 +84,7 @@ class Worker {
 
 namespace {
 
-/// Workers not on loan. A constant without a destructor: its threads may outlive every static object.
+/// Workers not on loan. Never destroyed: its threads may outlive every static object.
 class IdleWorkers {
  public:
   /// Nullptr if all are on loan.
@@ -115,11 +115,15 @@ class IdleWorkers {
   std::atomic<std::uint32_t> generation_ = 0;
 };
 
-constinit IdleWorkers idle_workers;
+IdleWorkers& idle_workers() {
+  static IdleWorkers& workers = *new IdleWorkers;
+  return workers;
+}
 
 #if defined(__unix__) || defined(__APPLE__)
-[[maybe_unused]] const int watches_forks = ::pthread_atfork(
-    [] { idle_workers.lock(); }, [] { idle_workers.unlock(); }, [] { idle_workers.begin_generation(); });
+[[maybe_unused]] const int watches_forks =
+    ::pthread_atfork([] { idle_workers().lock(); }, [] { idle_workers().unlock(); },
+                     [] { idle_workers().begin_generation(); });
 #endif
 
 /// Throws std::system_error or std::bad_alloc.
@@ -130,35 +134,36 @@ Worker* create_worker() {
 }
 
 void give_back(Worker* first) {
-  while (first != nullptr) idle_workers.put(std::exchange(first, first->next));
+  while (first != nullptr) idle_workers().put(std::exchange(first, first->next));
 }
 
 }  // namespace
 
 bool is_forked_child() noexcept {
-  return idle_workers.generation() != 0;
+  return idle_workers().generation() != 0;
 }
 
 bool can_create_threads(int count) {
   const auto tried = 2 * static_cast<std::size_t>(count);
-  std::latch all_counted(1);
+  std::atomic<std::uint32_t> all_counted = 0;
   std::vector<std::thread> threads;
   threads.reserve(tried);
   try {
-    while (threads.size() < tried) threads.emplace_back([&] { all_counted.wait(); });
+    while (threads.size() < tried) threads.emplace_back([&] { system::sleep_while(all_counted, 0); });
   } catch (const std::exception&) {  // no thread, or no memory for one
   }
-  all_counted.count_down();
+  all_counted = 1;
+  system::wake_all(all_counted);
   for (std::thread& thread : threads) thread.join();
   return threads.size() == tried;
 }
 
 WorkerLoan::WorkerLoan(int count, Function function, void* context) {
-  generation_ = idle_workers.generation();
+  generation_ = idle_workers().generation();
   int found = 0;
   try {
     for (; found < count; ++found) {
-      Worker* worker = idle_workers.take();
+      Worker* worker = idle_workers().take();
       if (worker == nullptr) worker = create_worker();
       worker->next = std::exchange(first_, worker);
     }
@@ -176,7 +181,7 @@ WorkerLoan::WorkerLoan(int count, Function function, void* context) {
 }
 
 WorkerLoan::~WorkerLoan() {
-  if (idle_workers.generation() != generation_) return;
+  if (idle_workers().generation() != generation_) return;
   for (const Worker* worker = first_; worker != nullptr; worker = worker->next) worker->await_idle();
   give_back(first_);
 }

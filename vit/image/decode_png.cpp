@@ -88,8 +88,9 @@ std::string inflate_text(std::string_view deflated) {
   constexpr std::size_t kMaxText = std::size_t{1} << 20;
   std::string text(kMaxText, '\0');
   uLongf size = kMaxText;
-  const int status = uncompress(reinterpret_cast<Bytef*>(text.data()), &size,
-                                reinterpret_cast<const Bytef*>(deflated.data()), deflated.size());
+  const int status =
+      uncompress(reinterpret_cast<Bytef*>(text.data()), &size,
+                 reinterpret_cast<const Bytef*>(deflated.data()), static_cast<uLong>(deflated.size()));
   text.resize(status == Z_OK ? size : 0);
   return text;
 }

@@ -397,7 +397,7 @@ class VIT_API Preprocessor {
   std::string describe() const;
 
  private:
-  struct [[gnu::visibility("hidden")]] Steps;  // from plans to bytes to floats
+  struct VIT_HIDDEN Steps;  // from plans to bytes to floats
   Steps steps() const noexcept;
 
   PreprocessConfig config_;

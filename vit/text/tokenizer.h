@@ -100,7 +100,7 @@ class VIT_API Tokenizer {
   struct Parts;
 
  private:
-  [[gnu::visibility("hidden")]] static Tokenizer build(const internal::TokenizerFolder& folder);
+  VIT_HIDDEN static Tokenizer build(const internal::TokenizerFolder& folder);
   explicit Tokenizer(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
   std::shared_ptr<const Parts> parts_;
 };

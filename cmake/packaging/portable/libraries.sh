@@ -40,27 +40,6 @@ make_sysroot() {
   ln -sf libgomp.so.1 "$portable/shared/libgomp.so"
 }
 
-# The sources of Debian's packages NAME..., of the release that this machine has, into $portable/sources/NAME.
-fetch_sources() {
-  local apt=$portable/apt name
-  mkdir -p "$apt/parts" "$apt/lists/partial" "$apt/cache" "$portable/sources"
-  # shellcheck disable=SC1091
-  local release; release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-  for name in "debian $release $release-updates" "debian-security $release-security"; do
-    printf 'Types: deb-src\nURIs: http://deb.debian.org/%s\nSuites: %s\nComponents: main\nSigned-By: %s\n\n' \
-      "${name%% *}" "${name#* }" /usr/share/keyrings/debian-archive-keyring.gpg
-  done >"$apt/parts/debian.sources"
-  local options=(--option Dir::Etc::SourceList=/dev/null --option "Dir::Etc::SourceParts=$apt/parts"
-                 --option "Dir::State::Lists=$apt/lists" --option "Dir::Cache=$apt/cache")
-  apt-get "${options[@]}" --quiet=2 update
-  for name in "$@"; do
-    [[ ! -d $portable/sources/$name ]] || continue
-    (cd "$portable/sources" && apt-get "${options[@]}" --quiet=2 source --download-only "$name" &&
-      dpkg-source --no-check --extract "$name"_*.dsc "$name.part" && mv "$name.part" "$name") >"$portable/$name.log" 2>&1 ||
-      { tail "$portable/$name.log" >&2; return 1; }  # apt has verified the file list's signature
-  done
-}
-
 # cmake_library NAME OPTION...: compiles and installs one of the sources.
 cmake_library() {
   local name=$1
@@ -75,18 +54,11 @@ build_library() {
     { tail "$portable/$1.log" >&2; return 1; }
 }
 
-# Of ICU's 31 MB of tables, those that normalization and grapheme clusters read, and what these name (vit/text/unicode.cpp).
 make_icu_data() {
-  local folder=$portable/build/icu symbol table
-  rm -rf "$folder"
-  mkdir -p "$folder/all"
+  local folder=$portable/build/icu symbol
+  symbol=$(make_icu_table "$folder" "$static_folder/libicudata.a")
   (cd "$folder"
-    ar x "$static_folder/libicudata.a"
-    symbol=$(nm ./*.o | awk '$2 == "R" {print $3}') table=${symbol%_dat}l.dat  # l: little endian
-    objcopy --output-target=binary --only-section=.rodata ./*.o "all/$table"
-    icupkg --list "all/$table" | grep -Evx '(brkitr/)?root\.res|pool\.res|brkitr/.*\.(brk|dict)|nfkc\.nrm' >others.txt
-    icupkg --remove others.txt "all/$table" "$table"
-    printf '%s\n' '.section .rodata' '.balign 16' ".globl $symbol" ".type $symbol, @object" "$symbol: .incbin \"$table\"" \
+    printf '%s\n' '.section .rodata' '.balign 16' ".globl $symbol" ".type $symbol, @object" "$symbol: .incbin \"table.dat\"" \
       ".size $symbol, .-$symbol" '.section .note.GNU-stack,"",@progbits' >data.s
     gcc -c data.s -o data.o
     ar rcs "$portable/prefix/lib/libicudata.a" data.o)
@@ -103,7 +75,7 @@ make_portable() {
   [[ ! -f $portable/complete ]] || return 0
   say "C library and codecs of the portable packages"
   make_sysroot
-  fetch_sources "${portable_sources[@]}"
+  fetch_sources "$portable" "${portable_sources[@]}"
   mkdir -p "$portable/prefix/lib" "$portable/build"
   cmake_library libyuv -DCMAKE_DISABLE_FIND_PACKAGE_JPEG=ON
   build_library libyuv yuv
