@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "tests/support/errors.h"
+#include "tests/support/files.h"
 #include "tests/support/sha256.h"
 #include "tests/support/shared_data.h"
 #include "vit/image/image.h"
@@ -110,6 +112,14 @@ TEST_CASE("image: no file, empty files and other files are Errors that say so") 
   check_short(text_bytes("GIF89a......"), "GIF");
   check_short({0, 0, 0, 32, 'f', 't', 'y', 'p', 'a', 'v', 'i', 'f', 0, 0}, "AVIF");
   check_short({0, 0, 0, 32, 'f', 't', 'y', 'p', 'h', 'e', 'i', 'c', 0, 0}, "HEIF");
+}
+
+TEST_CASE("image: a file whose name is not ASCII") {
+  const vit::test::TemporaryFolder folder;
+  const std::filesystem::path original = vit::test::data_path("images/cat_grey.png");
+  const std::filesystem::path named = folder.path() / u8"K\u00e4tzchen \u732b.png";
+  std::filesystem::copy_file(original, named);
+  CHECK(digest(vit::decode_file(named)) == digest(vit::decode_file(original)));
 }
 
 TEST_CASE("image: headers that announce too much are refused before memory is allocated") {

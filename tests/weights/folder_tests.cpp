@@ -2,11 +2,13 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/shared_data.h"
+#include "vit/io/folder.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/loader.h"
 
@@ -40,6 +42,13 @@ TEST_CASE("folders: a checkpoint is found where its library keeps it") {
     fs::create_directories(root / "checkpoint-11");  // without weights
     fs::create_directories(root / "checkpoint-best");
     CHECK(found(root) == root / "checkpoint-10");
+  }
+  SUBCASE("names beyond ASCII") {
+    std::error_code error;
+    const fs::path named = root / u8"Modelle \u6a21\u578b";
+    put_model(named / u8"l\u00e4ufe" / "checkpoint-9");
+    CHECK(found(named / u8"l\u00e4ufe") == named / u8"l\u00e4ufe" / "checkpoint-9");
+    CHECK(list_folder(named, error).front().name == "l\xc3\xa4ufe");
   }
   SUBCASE("weights of the folder itself go first") {
     put_model(root);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace vit::internal::system {
 
@@ -43,6 +44,22 @@ bool store_file(int file) noexcept;
 bool rename_file(const std::filesystem::path& from, const std::filesystem::path& to) noexcept;
 void remove_file(const std::filesystem::path& path) noexcept;
 void close_file(int file) noexcept;
+
+/// Closes an open file at the end of its scope, unless it is released.
+class OpenFile {
+ public:
+  explicit OpenFile(int file) noexcept : file_(file) {}
+  ~OpenFile() {
+    if (file_ >= 0) close_file(file_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int value() const noexcept { return file_; }
+  int release() noexcept { return std::exchange(file_, -1); }
+
+ private:
+  int file_;
+};
 
 /// A folder whose entries are read one by one.
 class Folder {

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "vit/base/check.h"
+#include "vit/base/system.h"
 #include "vit/image/codecs.h"
 #include "vit/image/convert.h"
 #include "vit/image/image_file.h"
@@ -259,12 +260,24 @@ void read_file(const std::filesystem::path& path, const DecodeOptions& options,
   // A pipe may never end and /dev/zero never does.
   VIT_CHECK(std::filesystem::is_regular_file(status), kReadFile, name,
             ": is a pipe or device, expected a regular file");
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name.c_str(), "rb"), std::fclose);
-  VIT_CHECK(file != nullptr, kReadFile, name, ": cannot be opened: ", std::generic_category().message(errno));
+  const internal::system::OpenFile file(internal::system::open_file(path.c_str()));
+  VIT_CHECK(file.value() >= 0, kReadFile, name,
+            ": cannot be opened: ", std::generic_category().message(errno));
+  // Reads as much as there is.
+  const auto read = [&](std::size_t begin, std::span<std::byte> out) {
+    std::size_t done = 0;
+    while (done < out.size()) {
+      const std::ptrdiff_t got = internal::system::read_at(file.value(), begin + done, out.subspan(done));
+      VIT_CHECK(got >= 0, kReadFile, name, ": reading failed: ", std::generic_category().message(errno));
+      if (got == 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
+  };
   // A large file of another kind is recognized by its first bytes and not read.
   bytes.resize(kSignatureBytes);
-  bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
-  if (std::ferror(file.get()) == 0) recognized(source_of(bytes, options, name));
+  bytes.resize(read(0, bytes));
+  recognized(source_of(bytes, options, name));
   const auto size = std::filesystem::file_size(path, error);
   VIT_CHECK(error || size <= max_file_bytes(options), codecs::kDecode.with(ErrorKind::unsupported), name,
             ": a file of ", size, " bytes is too large for an image; the limit is ", max_file_bytes(options));
@@ -274,13 +287,11 @@ void read_file(const std::filesystem::path& path, const DecodeOptions& options,
   while (true) {
     const std::size_t used = bytes.size();
     bytes.resize(std::max(used + kChunk, expected));
-    const std::size_t got = std::fread(bytes.data() + used, 1, bytes.size() - used, file.get());
+    const std::size_t got = read(used, std::span(bytes).subspan(used));
     const bool ended = got < bytes.size() - used;
     bytes.resize(used + got);
     if (ended) break;
   }
-  VIT_CHECK(std::ferror(file.get()) == 0, kReadFile, name,
-            ": reading failed: ", std::generic_category().message(errno));
 }
 
 }  // namespace

@@ -17,28 +17,12 @@ std::string reason(int error_number) {
   return std::generic_category().message(error_number);
 }
 
-/// Closes a descriptor unless it is released.
-class Descriptor {
- public:
-  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
-  ~Descriptor() {
-    if (descriptor_ >= 0) system::close_file(descriptor_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int value() const noexcept { return descriptor_; }
-  int release() noexcept { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
-
 }  // namespace
 
 SourceFile::SourceFile(std::filesystem::path path, const Where& where)
     : path_(std::move(path)), where_(where) {
   const Where io = where.with(ErrorKind::io);
-  Descriptor file(system::open_file(path_.c_str()));
+  system::OpenFile file(system::open_file(path_.c_str()));
   if (file.value() < 0) {
     const int error_number = errno;
     VIT_CHECK(error_number != ENOENT, io, path_.string(), ": no such file");
