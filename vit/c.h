@@ -71,7 +71,8 @@ enum {
 VIT_API const char* vit_status_name(vit_status status);
 
 /* The error message of the last failed call of this thread: one line with the operation, the file or value,
- * what was expected and what was found. "" if none failed. Valid until another call of this thread fails. */
+ * what was expected and what was found, 8191 bytes at most. "" if none failed. Valid until another call of
+ * this thread fails. */
 VIT_API const char* vit_last_error(void);
 
 /* "major.minor.patch" of the library. */

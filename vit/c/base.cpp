@@ -2,11 +2,13 @@
 #include "vit/c.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <type_traits>
 
 #include "vit/base/check.h"
 #include "vit/c/guard.h"
@@ -18,11 +20,12 @@ namespace {
 constexpr std::size_t kMaxStructSize = 4096;  // a larger value is not a size: the member was not set
 constexpr const char* kNoMemory = "[C interface] not enough memory";
 
-/// The message of the last call that failed in this thread. `fixed` is used if memory is short.
+/// The message of the last call that failed in this thread. Nothing is to be destroyed at the end of a
+/// thread: MinGW-w64 would do so after its storage is gone.
 struct LastError {
-  std::string text;
-  const char* fixed = "";
+  std::array<char, 8192> text;  // of zeros at first
 };
+static_assert(std::is_trivially_destructible_v<LastError>);
 LastError& last_error() noexcept {
   thread_local LastError error;
   return error;
@@ -42,13 +45,12 @@ vit_status status_of(ErrorKind kind) noexcept {
 }
 
 vit_status remember(vit_status status, const char* message) noexcept {
-  LastError& error = last_error();
-  try {
-    error.text = message;
-    error.fixed = nullptr;
-  } catch (...) {
-    error.fixed = kNoMemory;
-  }
+  std::array<char, 8192>& text = last_error().text;
+  std::size_t size = std::min(std::strlen(message), text.size() - 1);
+  while (size > 0 && message[size] != '\0' && (static_cast<unsigned char>(message[size]) & 0xC0) == 0x80)
+    --size;  // of a character
+  std::memcpy(text.data(), message, size);
+  text[size] = '\0';
   return status;
 }
 
@@ -100,8 +102,7 @@ const char* vit_status_name(vit_status status) {
 }
 
 const char* vit_last_error(void) {
-  const LastError& error = last_error();
-  return error.fixed != nullptr ? error.fixed : error.text.c_str();
+  return last_error().text.data();
 }
 
 const char* vit_version(void) {

@@ -31,15 +31,18 @@ void offer(const float* products, std::size_t first, std::size_t count, NearestR
 
 /// All products of `queries` (n <= kQueriesPerTask, C).
 void compare_all(const PackedRows& rows, TensorView<const float> queries, std::span<NearestRow> out,
-                 RowRange left_out) {
-  thread_local Tensor<float> products(Shape{kQueriesPerTask, kRowsPerBlock});
+                 RowRange left_out, Arena& memory) {
+  TensorView<float> products;
+  memory.lay_out([&](Arena::Taker& take) {
+    products = take.take<float>(Shape{kQueriesPerTask, kRowsPerBlock});
+  });
   for (std::size_t begin = 0; begin < rows.size(); begin += kRowsPerBlock) {
     const std::size_t end = std::min(begin + kRowsPerBlock, rows.size());
     rows.multiply(queries, begin, end, products.data(), kRowsPerBlock);
     const std::size_t skip_begin = std::clamp(left_out.begin, begin, end);
     const std::size_t skip_end = std::clamp(left_out.end, skip_begin, end);
     for (std::size_t i = 0; i < out.size(); ++i) {
-      const float* const row = products.view().row(i) - begin;
+      const float* const row = products.row(i) - begin;
       if (skip_begin > begin) offer(row + begin, begin, skip_begin - begin, out[i]);
       if (end > skip_end) offer(row + skip_end, skip_end, end - skip_end, out[i]);
     }
@@ -77,8 +80,10 @@ void NearestRows::find(TensorView<const float> queries, std::span<NearestRow> ou
   // A task has every num_tasks-th query: all have their share of those that need many products, which are
   // neighbors in an image.
   const std::size_t num_tasks = ceil_div(out.size(), at_once);
-  parallel_for(num_tasks, threads, [&](std::size_t task, int) {
-    thread_local Arena memory;
+  // Not of the threads themselves: at their end, MinGW-w64 would destroy them after their storage is gone.
+  std::vector<Arena> memories(static_cast<std::size_t>(resolve_threads(threads)));
+  parallel_for(num_tasks, threads, [&](std::size_t task, int thread) {
+    Arena& memory = memories[static_cast<std::size_t>(thread)];
     const TensorView<const float> asked(queries.row(task),
                                         Shape{ceil_div(out.size() - task, num_tasks), columns},
                                         num_tasks * queries.row_stride());
@@ -86,7 +91,7 @@ void NearestRows::find(TensorView<const float> queries, std::span<NearestRow> ou
     if (groups_) {
       GroupSearch(*groups_, packed_, asked, found, left_out, memory).run();
     } else {
-      compare_all(packed_, asked, found, left_out);
+      compare_all(packed_, asked, found, left_out, memory);
     }
     for (std::size_t i = 0; i < found.size(); ++i) out[task + i * num_tasks] = found[i];
   });
