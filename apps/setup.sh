@@ -86,13 +86,14 @@ fetch_sources() {
   done
 }
 
-# make_icu_table FOLDER LIBICUDATA: FOLDER/table.dat, those of ICU's 31 MB of tables that normalization and grapheme clusters
-# read, and what these name (vit/text/unicode.cpp). Prints the name by which ICU knows it.
+# make_icu_table FOLDER LIBICUDATA [TOOLS]: FOLDER/table.dat, those of ICU's 31 MB of tables that normalization and grapheme clusters
+# read, and what these name (vit/text/unicode.cpp). Prints the name by which ICU knows it. TOOLS is what
+# the names of binutils begin with.
 make_icu_table() {
   (rm -rf "$1" && mkdir -p "$1/all" && cd "$1"
-    ar x "$2"
-    symbol=$(nm ./*.o | awk '$2 == "R" {print $3}') table=${symbol%_dat}l.dat  # l: little endian
-    objcopy --output-target=binary --only-section=.rodata ./*.o "all/$table"
+    "${3-}ar" x "$2"
+    symbol=$("${3-}nm" ./*.o | awk '$2 == "R" {print $3}') table=${symbol%_dat}l.dat  # l: little endian
+    "${3-}objcopy" --output-target=binary --only-section=.rodata ./*.o "all/$table"
     icupkg --list "all/$table" | grep -Evx '(brkitr/)?root\.res|pool\.res|brkitr/.*\.(brk|dict)|nfkc\.nrm' >others.txt
     icupkg --remove others.txt "all/$table" "$table"
     mv "$table" table.dat
