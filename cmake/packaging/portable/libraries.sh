@@ -1,42 +1,56 @@
-# The portable packages: compiled by this machine's compiler, with its C++ runtime and its codecs inside, against the C library
-# of Ubuntu 18.04 (glibc 2.27), so that they run wherever that or a newer one is. To be sourced by apps/package, which sets root
-# and work.
+# The portable packages: compiled by this machine's compiler, or the cross compiler, with its C++ runtime and Debian's codecs
+# inside, against the C library of an older system, so that they run wherever that or a newer one is: for x86-64 that of
+# Ubuntu 18.04 (glibc 2.27), for aarch64 that of Debian 11 (glibc 2.31). To be sourced by apps/package, which sets root, work,
+# machine, architecture (Debian's name of it), tools (what the names of the compiler's programs begin with) and foreign (options
+# of CMake for another machine).
 #   make_portable     fills $portable: sysroot/ (the C library to link with), prefix/ (what Debian has no static library of,
 #                     from Debian's sources), once
 #   set_portable_options  the options of CMake, into the array portable_options
 #   portable_packages, portable_sources, portable_gomp  what is inside: packages of Debian with a static library, sources of
-#                     Debian, and the package of Ubuntu whose libgomp.so.1 comes along
-#   check_portable    fails if a file needs more than glibc 2.27
+#                     Debian, and the package of the older system whose libgomp.so.1 comes along
+#   check_portable    fails if a file needs more than that glibc
 portable=$work/portable
-glibc_most=2.27
-static_folder=/usr/lib/x86_64-linux-gnu
-ubuntu=http://archive.ubuntu.com/ubuntu/pool/main/g
+static_folder=/usr/lib/$machine-linux-gnu
 
 portable_sources=(lcms2 libyuv libavif opencv)
-# Packages of Ubuntu 18.04: SHA-256, path.
-portable_gomp=gcc-8/libgomp1_8.4.0-1ubuntu1~18.04_amd64.deb
-sysroot_packages=(
-  5b813d4512491cd8fb30b2eb9192349ee75ffe3c9f21ae136cc7b2429f70c3b2 glibc/libc6_2.27-3ubuntu1.6_amd64.deb
-  96ae7d2cf38f0547ca3cccb3344c8802fdf5bcd71c4b6d9aed09558ac8cc87db glibc/libc6-dev_2.27-3ubuntu1.6_amd64.deb
-  116dadf4ceaba7150eb46a6598dd3defa62b1b2a6578fb494f4c932878634994 gcc-8/libgcc1_8.4.0-1ubuntu1~18.04_amd64.deb
-  2fb511a931d0510d22313fad065c951e04431d75d4e6160e1d80d29e88748c8a "$portable_gomp")
+# Packages of the older system: SHA-256, path.
+case $machine in
+  x86_64)
+    glibc_most=2.27 older_system=ubuntu older_pool=http://archive.ubuntu.com/ubuntu/pool/main
+    portable_gomp=g/gcc-8/libgomp1_8.4.0-1ubuntu1~18.04_amd64.deb
+    sysroot_packages=(
+      5b813d4512491cd8fb30b2eb9192349ee75ffe3c9f21ae136cc7b2429f70c3b2 g/glibc/libc6_2.27-3ubuntu1.6_amd64.deb
+      96ae7d2cf38f0547ca3cccb3344c8802fdf5bcd71c4b6d9aed09558ac8cc87db g/glibc/libc6-dev_2.27-3ubuntu1.6_amd64.deb
+      116dadf4ceaba7150eb46a6598dd3defa62b1b2a6578fb494f4c932878634994 g/gcc-8/libgcc1_8.4.0-1ubuntu1~18.04_amd64.deb
+      2fb511a931d0510d22313fad065c951e04431d75d4e6160e1d80d29e88748c8a "$portable_gomp")
+    drawing_baseline=SSE2 ;;
+  aarch64)
+    glibc_most=2.31 older_system=debian older_pool=http://deb.debian.org/debian/pool/main
+    portable_gomp=g/gcc-10/libgomp1_10.2.1-6_arm64.deb
+    sysroot_packages=(
+      baaa9aa184e2f21738c5819055e6740cc5b22f198e3f416e33f82b40ff6933d8 g/glibc/libc6_2.31-13+deb11u11_arm64.deb
+      28d478134722dcd4b0bd2045a199301d18713bf95947b9fce66634e7aeacab2e g/glibc/libc6-dev_2.31-13+deb11u11_arm64.deb
+      e2fcdb378d3c1ad1bcb64d4fb6b37aab44011152beca12a4944f435a2582df1f g/gcc-10/libgcc-s1_10.2.1-6_arm64.deb
+      813af2e0b8ba0a7cea18c988cd843412ef6d0415700fc860d62816750e741670 "$portable_gomp")
+    drawing_baseline=NEON ;;
+esac
 
 make_sysroot() {
   local i file
   mkdir -p "$portable/debs"
   for ((i = 0; i < ${#sysroot_packages[@]}; i += 2)); do
     file=$portable/debs/$(basename "${sysroot_packages[i + 1]}")
-    [[ -f $file ]] || curl --fail --silent --show-error --output "$file" "$ubuntu/${sysroot_packages[i + 1]}"
+    [[ -f $file ]] || curl --fail --silent --show-error --output "$file" "$older_pool/${sysroot_packages[i + 1]}"
     echo "${sysroot_packages[i]}  $file" | sha256sum --check --quiet
     dpkg-deb --extract "$file" "$portable/sysroot"
   done
-  # its links name files from the root: /lib/x86_64-linux-gnu/libdl.so.2, which would be this machine's
+  # its links name files from the root, /lib/x86_64-linux-gnu/libdl.so.2: they would be this machine's
   find "$portable/sysroot" -type l -lname '/*' -printf '%p %l\n' | while read -r file target; do
     ln -sfnr "$portable/sysroot$target" "$file"
   done
   # the one that comes along; the compiler's own needs a newer glibc
   mkdir -p "$portable/shared"
-  cp "$portable"/sysroot/usr/lib/x86_64-linux-gnu/libgomp.so.1 "$portable/shared/"
+  cp "$portable/sysroot/usr/lib/$machine-linux-gnu/libgomp.so.1" "$portable/shared/"
   ln -sf libgomp.so.1 "$portable/shared/libgomp.so"
 }
 
@@ -45,7 +59,7 @@ cmake_library() {
   local name=$1
   cmake -S "$portable/sources/$name" -B "$portable/build/$name" -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_INSTALL_PREFIX="$portable/prefix" -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_PREFIX_PATH="$portable/prefix" \
-    -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF "${@:2}" -Wno-dev >"$portable/$name.log" 2>&1 ||
+    -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF "${foreign[@]}" "${@:2}" -Wno-dev >"$portable/$name.log" 2>&1 ||
     { tail "$portable/$name.log" >&2; return 1; }
 }
 
@@ -56,24 +70,26 @@ build_library() {
 
 make_icu_data() {
   local folder=$portable/build/icu symbol
-  symbol=$(make_icu_table "$folder" "$static_folder/libicudata.a")
+  symbol=$(make_icu_table "$folder" "$static_folder/libicudata.a" "$tools")
   (cd "$folder"
     printf '%s\n' '.section .rodata' '.balign 16' ".globl $symbol" ".type $symbol, @object" "$symbol: .incbin \"table.dat\"" \
       ".size $symbol, .-$symbol" '.section .note.GNU-stack,"",@progbits' >data.s
-    gcc -c data.s -o data.o
-    ar rcs "$portable/prefix/lib/libicudata.a" data.o)
+    "${tools}gcc" -c data.s -o data.o
+    "${tools}ar" rcs "$portable/prefix/lib/libicudata.a" data.o)
 }
 
 # Debian's, but for JBIG.
 make_libtiff() {
-  gcc -O2 -fPIC -c "$root/cmake/packaging/portable/without_jbig.c" -o "$portable/build/tif_jbig.o"
+  "${tools}gcc" -O2 -fPIC -c "$root/cmake/packaging/portable/without_jbig.c" -o "$portable/build/tif_jbig.o"
   cp "$static_folder/libtiff.a" "$portable/prefix/lib/"
-  ar r "$portable/prefix/lib/libtiff.a" "$portable/build/tif_jbig.o"  # in place of the member of this name
+  "${tools}ar" r "$portable/prefix/lib/libtiff.a" "$portable/build/tif_jbig.o"  # in place of the member of this name
 }
 
 make_portable() {
   [[ ! -f $portable/complete ]] || return 0
   say "C library and codecs of the portable packages"
+  local host=()  # in the words of configure
+  ((${#foreign[@]} == 0)) || host=("--host=$machine-linux-gnu")
   make_sysroot
   fetch_sources "$portable" "${portable_sources[@]}"
   mkdir -p "$portable/prefix/lib" "$portable/build"
@@ -87,17 +103,17 @@ make_portable() {
     -DLIBYUV_INCLUDE_DIR="$portable/prefix/include"
   build_library libavif install
   (mkdir -p "$portable/build/lcms2" && cd "$portable/build/lcms2" &&
-    "$portable/sources/lcms2/configure" --quiet --prefix="$portable/prefix" --disable-shared --with-pic &&
+    "$portable/sources/lcms2/configure" --quiet "${host[@]}" --prefix="$portable/prefix" --disable-shared --with-pic &&
     make --silent -j "$(compile_jobs)" -C src install && make --silent -C include install) >"$portable/lcms2.log"
   # as Debian configures it, but without what is not for drawing
-  cmake_library opencv -DBUILD_LIST=core,imgproc -DZLIB_LIBRARY="$static_folder/libz.a" -DCPU_BASELINE=SSE2 -DCPU_DISPATCH= -DOPENCV_GENERATE_PKGCONFIG=OFF \
-    -DWITH_{ADE,EIGEN,IPP,ITT,LAPACK,OPENCL,OPENEXR,OPENMP,PROTOBUF,PTHREADS_PF,QUIRC,TBB,VA,VA_INTEL}=OFF \
+  cmake_library opencv -DBUILD_LIST=core,imgproc -DZLIB_LIBRARY="$static_folder/libz.a" -DCPU_BASELINE="$drawing_baseline" -DCPU_DISPATCH= -DOPENCV_GENERATE_PKGCONFIG=OFF \
+    -DWITH_{ADE,CAROTENE,EIGEN,IPP,ITT,LAPACK,OPENCL,OPENEXR,OPENMP,PROTOBUF,PTHREADS_PF,QUIRC,TBB,VA,VA_INTEL}=OFF \
     -DBUILD_{EXAMPLES,JAVA,PERF_TESTS,TESTS,ZLIB,opencv_apps,opencv_python3}=OFF
   build_library opencv install
   make_icu_data
   make_libtiff
-  gcc -O2 -fPIC -c "$root/cmake/packaging/portable/older_glibc.c" -o "$portable/prefix/lib/older_glibc.o"
-  gcc -O2 -fPIC -fno-builtin -c "$root/cmake/packaging/portable/local_streams.c" -o "$portable/shared/local_streams.o"
+  "${tools}gcc" -O2 -fPIC -c "$root/cmake/packaging/portable/older_glibc.c" -o "$portable/prefix/lib/older_glibc.o"
+  "${tools}gcc" -O2 -fPIC -fno-builtin -c "$root/cmake/packaging/portable/local_streams.c" -o "$portable/shared/local_streams.o"
   touch "$portable/complete"
 }
 
@@ -114,14 +130,14 @@ portable_packages() {
   for library in aom archive crypto deflate gif icuuc jpeg Lerc lzma openjp2 png16 seccomp tiff webp z zstd; do
     dpkg-query --search "$static_folder/lib$library.a" | head -1 | sed 's/:.*//'
   done
-  dpkg-query --search "$(readlink -f "$(g++ -print-file-name=libstdc++.a)")" | sed 's/:.*//'
+  dpkg-query --search "$(readlink -f "$("${tools}g++" -print-file-name=libstdc++.a)")" | sed 's/:.*//'
 }
 
 # What is inside and is not installed here, as component of apps/package writes it.
 portable_components() {
   local name version
-  version=$(sed 's/.*_\(.*\)_.*/\1/' <<<"$portable_gomp")
-  component libgomp.so.1 libgomp1 "$version" ubuntu amd64 "${portable_gomp%%/*} $version" "shared: libgomp.so.1" "$portable/shared/libgomp.so.1"
+  version=$(sed 's/.*_\(.*\)_.*/\1/' <<<"$portable_gomp") name=$(cut -d/ -f2 <<<"$portable_gomp")
+  component libgomp.so.1 libgomp1 "$version" "$older_system" "$architecture" "$name $version" "shared: libgomp.so.1" "$portable/shared/libgomp.so.1"
   for name in "${portable_sources[@]}"; do
     version=$(dpkg-parsechangelog --file "$portable/sources/$name/debian/changelog" --show-field Version)
     component "$name" "$name" "$version" debian source "$name $version" "compiled in"
@@ -135,7 +151,7 @@ check_portable() {
     readelf --file-header "$file" >/dev/null || return 1
     version=$(readelf --version-info --wide "$file" | grep -oE 'Name: GLIBC_[0-9A-Z._]+' | sed 's/.*GLIBC_//' | sort -V | tail -1)
     if [[ -n $version && $(printf '%s\n' "$version" "$glibc_most" | sort -V | tail -1) != "$glibc_most" ]]; then
-      echo "apps/package: ${file##*/} needs glibc $version, above $glibc_most: $(objdump -T "$file" | grep -F "GLIBC_$version" | awk '{print $NF}' | head -3 | tr '\n' ' ')" >&2
+      echo "apps/package: ${file##*/} needs glibc $version, above $glibc_most: $("${tools}objdump" -T "$file" | grep -F "GLIBC_$version" | awk '{print $NF}' | head -3 | tr '\n' ' ')" >&2
       return 1
     fi
     needed=$(readelf --dynamic --wide "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |

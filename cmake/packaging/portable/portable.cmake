@@ -1,11 +1,11 @@
 # CMAKE_PROJECT_INCLUDE of the portable packages (libraries.sh): links with VIT_PORTABLE/sysroot, and with static libraries
 # only, which are looked for in VIT_PORTABLE/prefix and then among Debian's, in VIT_STATIC_FOLDER.
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
-# The compiler looks into this machine's library folder before the sysroot: -B for the files that programs begin with, -L for -lm.
+# The compiler looks into the folder of its own C library before the sysroot: -B for the files that programs begin with, -L for -lm.
 # The libraries of the C library come first, for those that the compiler adds last (libgomp); of the others what is called:
 # Debian has Highway as a shared library only, of which nothing is.
 set(vit_link "-Wl,--no-as-needed -ldl -lpthread -lrt -lm -Wl,--as-needed --sysroot=${VIT_PORTABLE}/sysroot -static-libstdc++")
-foreach(folder usr/lib/x86_64-linux-gnu lib/x86_64-linux-gnu)
+foreach(folder usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} lib/${CMAKE_LIBRARY_ARCHITECTURE})
   string(APPEND vit_link " -B${VIT_PORTABLE}/sysroot/${folder} -L${VIT_PORTABLE}/sysroot/${folder}")
 endforeach()
 string(APPEND vit_link " -L${VIT_PORTABLE}/shared")
