@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "vit/base/available_memory.h"
 #include "vit/base/error.h"
+#include "vit/base/system.h"
 #include "vit/base/tensor.h"
 
 namespace vit {
@@ -62,7 +62,7 @@ TEST_CASE("base: memory that no machine has is std::bad_alloc") {
 }
 
 TEST_CASE("base: a block that the system has promised but does not have is std::bad_alloc") {
-  const std::size_t available = internal::available_memory();
+  const std::size_t available = internal::system::available_memory();
   if (available > std::size_t{1} << 60) return;  // unknown
   CHECK(available > kMappedBytes);
   // Half as much again: other programs may give some back meanwhile.

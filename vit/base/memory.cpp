@@ -6,7 +6,6 @@
 #include <limits>
 #include <new>
 
-#include "vit/base/available_memory.h"
 #include "vit/base/checked.h"
 #include "vit/base/system.h"
 
@@ -80,7 +79,7 @@ void release_aligned(void* memory) noexcept {
 
 void* allocate_zeroed(std::size_t bytes) {
   // The system overcommits memory, and kills the process when the block is touched.
-  if (bytes >= kAskedBytes && bytes > internal::available_memory()) throw std::bad_alloc();
+  if (bytes >= kAskedBytes && bytes > system::available_memory()) throw std::bad_alloc();
 #if !defined(VIT_CHECKS_OVERRUNS)
   if (bytes >= kMappedBytes) return map_zeroed(bytes);
 #endif

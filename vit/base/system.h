@@ -90,8 +90,10 @@ void wake_all(std::atomic<std::uint32_t>& value) noexcept;
 /// Different from that of every other process that runs.
 std::uint64_t process_id() noexcept;
 
-/// Bytes that this process can still have; nothing if the system has no call that reports it.
-std::optional<std::size_t> available_memory() noexcept;
+/// Bytes that this process can use without taking memory from others: free memory and file caches of the
+/// machine and of the process's control group, swap included. The largest number if the system does
+/// not report it. Allocates nothing.
+std::size_t available_memory() noexcept;
 std::size_t page_bytes() noexcept;
 /// Zeroed pages, null if there are none; `bytes` is a multiple of page_bytes().
 void* map_pages(std::size_t bytes) noexcept;

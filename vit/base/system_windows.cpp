@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <string>
 #include <system_error>
 
@@ -204,10 +205,10 @@ std::uint64_t process_id() noexcept {
   return ::GetCurrentProcessId();
 }
 
-std::optional<std::size_t> available_memory() noexcept {
+std::size_t available_memory() noexcept {
   MEMORYSTATUSEX status{};
   status.dwLength = sizeof status;
-  if (::GlobalMemoryStatusEx(&status) == 0) return std::nullopt;
+  if (::GlobalMemoryStatusEx(&status) == 0) return std::numeric_limits<std::size_t>::max();
   return status.ullAvailPageFile;
 }
 

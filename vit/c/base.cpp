@@ -45,7 +45,7 @@ vit_status status_of(ErrorKind kind) noexcept {
 }
 
 vit_status remember(vit_status status, const char* message) noexcept {
-  std::array<char, 8192>& text = last_error().text;
+  auto& text = last_error().text;
   std::size_t size = std::min(std::strlen(message), text.size() - 1);
   while (size > 0 && message[size] != '\0' && (static_cast<unsigned char>(message[size]) & 0xC0) == 0x80)
     --size;  // of a character

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "vit/base/available_memory.h"
 #include "vit/base/check.h"
+#include "vit/base/system.h"
 
 namespace vit::internal {
 namespace {
@@ -34,7 +34,7 @@ std::size_t fit_memory(FitMethod method, std::size_t num_images, std::size_t num
 void check_fit_memory(FitMethod method, std::size_t num_images, std::size_t num_features,
                       std::size_t num_classes, std::size_t more) {
   const std::size_t bytes = fit_memory(method, num_images, num_features, num_classes);
-  const std::size_t available = available_memory();
+  const std::size_t available = system::available_memory();
   const auto mebibytes = [](std::size_t number) { return number / (std::size_t{1} << 20); };
   VIT_CHECK(bytes <= available && more <= available - bytes, Where("fit", ErrorKind::io), to_string(method),
             " of ", num_images, " images, ", num_features, " features and ", num_classes, " classes takes ",
