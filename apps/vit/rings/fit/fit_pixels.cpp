@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -222,6 +223,10 @@ class PixelFitting : public ImageWork {
     VIT_CHECK(labels_.size() == sources_.size(), "fit", "--names has ", labels_.size(),
               " names, and the labels have ", sources_.size(), sources_.size() == 1 ? " class" : " classes",
               ": ", joined(sources_));
+    std::set<std::string> seen;
+    for (const std::string& name : labels_)
+      VIT_CHECK(seen.insert(name).second, "fit", "--names has ", printable(name),
+                " twice; results could not distinguish the two classes");
   }
 
   static std::string joined(const std::vector<std::string>& names) {

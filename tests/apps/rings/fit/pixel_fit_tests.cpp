@@ -295,6 +295,8 @@ TEST_CASE("apps: what contradicts a head of pixels, or is no label, is one line"
   fails(fit(folder, {folder / "photos/b.ppm", "--truth", folder / "strokes"}), 1,
         "no labels of any of 1 image");
   fails(fit(folder, {photo, "--truth", folder / "strokes", "--names", "one"}), 1, "--names has 1 names");
+  fails(fit(folder, {photo, "--truth", folder / "strokes", "--names", "one,one"}), 1,
+        "--names has one twice");
   fails(fit(folder, {photo, "--truth", folder / "nowhere"}), 1, "nowhere");
   fails(fit(folder, {photo, "--truth", folder / "strokes", "--layers", "99"}), 2, "--layers");
   write_gray(folder / "wrong/a.png", Rows(kRows, std::string(63, '1')), 255);
