@@ -383,8 +383,8 @@ void Service::run(const std::shared_ptr<Call>& call, std::shared_ptr<Work> work,
     const std::shared_ptr<Work> done = weak.lock();
     tasks_.post([this, call, format, done] {
       if (call->gone->load()) return;
+      count_work(*call, *done);  // a client that has its answer finds it counted
       answer_failures(*call, [&] { call->respond(format(*done)); });
-      count_work(*call, *done);
     });
   };
   if (const std::optional<Refusal> refusal = engine_.submit(work)) {
