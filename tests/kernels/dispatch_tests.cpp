@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <span>
 #include <string>
@@ -43,6 +44,27 @@ TEST_CASE("dispatch: a model computes with the kernels of VIT_KERNELS, without i
   CHECK(found == tokens_with(expected));
   if (other != expected) CHECK(found != tokens_with(other));
 }
+
+#if defined(__x86_64__)
+TEST_CASE("dispatch: instruction sets are those that the compiler's run-time support finds") {
+  __builtin_cpu_init();
+  const std::vector<std::string> names = cpu_instruction_sets();
+  const auto agrees = [&](const char* name, int expected) {
+    CAPTURE(name);
+    CHECK((std::ranges::count(names, name) != 0) == (expected != 0));
+  };
+  agrees("sse4.2", __builtin_cpu_supports("sse4.2"));
+  agrees("avx", __builtin_cpu_supports("avx"));
+  agrees("avx2", __builtin_cpu_supports("avx2"));
+  agrees("fma", __builtin_cpu_supports("fma"));
+  agrees("avx512f", __builtin_cpu_supports("avx512f"));
+  agrees("avx512vl", __builtin_cpu_supports("avx512vl"));
+  agrees("avx512dq", __builtin_cpu_supports("avx512dq"));
+  agrees("avx512bw", __builtin_cpu_supports("avx512bw"));
+  agrees("avx512vnni", __builtin_cpu_supports("avx512vnni"));
+  agrees("avx512bf16", __builtin_cpu_supports("avx512bf16"));
+}
+#endif
 
 TEST_CASE("kernels: every table measures a peak, and the processor has a name") {
   for (const CompiledTarget& target : compiled_targets()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <numeric>
 #include <string_view>
@@ -20,40 +21,88 @@
 
 namespace vit::internal::kernels {
 
-// The instruction sets of Highway's targets (HWY_TARGET_STR_... in hwy/ops/set_macros-inl.h); leaf 1 has
-// those that not every compiler's run-time support detects.
+namespace {
+
+#if defined(__x86_64__) || defined(__i386__)
+
+/// The registers of CPUID that report what is asked for: leaf and subleaf in hexadecimal, register.
+enum Word { k1Ecx, k7Ebx, k7Ecx, k71Eax, kNumWords };
+
+/// Where a feature is reported, and the registers, bits of XCR0, that the system must save for it.
+struct Feature {
+  const char* name;
+  Word word;
+  int bit;
+  unsigned saved;
+};
+constexpr unsigned kNothing = 0, kYmm = 0x06, kZmm = 0xE6;
+constexpr Feature kFeatures[] = {
+    {"ssse3", k1Ecx, 9, kNothing},  {"sse4.1", k1Ecx, 19, kNothing}, {"sse4.2", k1Ecx, 20, kNothing},
+    {"pclmul", k1Ecx, 1, kNothing}, {"aes", k1Ecx, 25, kNothing},    {"avx", k1Ecx, 28, kYmm},
+    {"fma", k1Ecx, 12, kYmm},       {"f16c", k1Ecx, 29, kYmm},       {"avx2", k7Ebx, 5, kYmm},
+    {"bmi", k7Ebx, 3, kNothing},    {"bmi2", k7Ebx, 8, kNothing},    {"avx512f", k7Ebx, 16, kZmm},
+    {"avx512dq", k7Ebx, 17, kZmm},  {"avx512cd", k7Ebx, 28, kZmm},   {"avx512bw", k7Ebx, 30, kZmm},
+    {"avx512vl", k7Ebx, 31, kZmm},  {"avx512vnni", k7Ecx, 11, kZmm}, {"avxvnni", k71Eax, 4, kYmm},
+    {"avx512bf16", k71Eax, 5, kZmm}};
+
+struct Words {
+  Words() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid(1, &a, &b, &c, &d) != 0) value[k1Ecx] = c;
+    constexpr unsigned kOsxsave = 1u << 27;
+    if ((value[k1Ecx] & kOsxsave) != 0) __asm__ volatile("xgetbv" : "=a"(saved), "=d"(d) : "c"(0));
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return;
+    value[k7Ebx] = b;
+    value[k7Ecx] = c;
+    const unsigned num_subleaves = a;
+    if (num_subleaves > 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) value[k71Eax] = a;
+  }
+
+  unsigned value[kNumWords] = {};
+  unsigned saved = 0;  // XCR0: what the system saves when it switches threads
+};
+
+/// Not by __builtin_cpu_supports: the run-time support of some compilers lacks features, that of Zig all.
+bool supports(std::string_view name) {
+  static const Words words;
+  const Feature& feature = *std::find_if(std::begin(kFeatures), std::end(kFeatures),
+                                         [&](const Feature& f) { return f.name == name; });
+  return (words.value[feature.word] >> feature.bit & 1u) != 0 &&
+         (words.saved & feature.saved) == feature.saved;
+}
+
+#else
+
+bool supports(std::string_view) {
+  return false;
+}
+
+#endif
+
+bool support_all(std::initializer_list<std::string_view> names) {
+  return std::all_of(names.begin(), names.end(), supports);
+}
+
+}  // namespace
+
+// The instruction sets of Highway's targets (HWY_TARGET_STR_... in hwy/ops/set_macros-inl.h).
 bool cpu_has_sse4() {
-#if defined(__x86_64__) || defined(__i386__)
-  constexpr unsigned kPclmul = 1u << 1, kAes = 1u << 25, kBoth = kPclmul | kAes;
-  __builtin_cpu_init();
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __builtin_cpu_supports("ssse3") != 0 && __builtin_cpu_supports("sse4.1") != 0 &&
-         __builtin_cpu_supports("sse4.2") != 0 && __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & kBoth) == kBoth;
-#else
-  return false;
-#endif
+  return support_all({"ssse3", "sse4.1", "sse4.2", "pclmul", "aes"});
 }
-
 bool cpu_has_avx2() {
-#if defined(__x86_64__) || defined(__i386__)
-  constexpr unsigned kF16c = 1u << 29;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return cpu_has_sse4() && __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-         __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0 &&
-         __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & kF16c) != 0;
-#else
-  return false;
-#endif
+  return cpu_has_sse4() && support_all({"avx2", "fma", "bmi", "bmi2", "f16c"});
 }
-
 bool cpu_has_avx512() {
-#if defined(__x86_64__) || defined(__i386__)
-  return cpu_has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
-         __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-         __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512bw") != 0;
-#else
-  return false;
-#endif
+  return cpu_has_avx2() && support_all({"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"});
+}
+bool cpu_has_avx512_vnni() {
+  return cpu_has_avx512() && supports("avx512vnni");
+}
+bool cpu_has_avx512_bf16() {
+  return cpu_has_avx512_vnni() && supports("avx512bf16");
+}
+bool cpu_has_avx_vnni() {
+  return support_all({"avx2", "avxvnni"});
 }
 
 // Highway compiles for processors with AES, which the first ones of 64 bits do not have.
@@ -63,18 +112,6 @@ bool cpu_has_neon() {
 #elif defined(__aarch64__) && defined(__linux__)
   constexpr unsigned long kAes = 1ul << 3;
   return (getauxval(AT_HWCAP) & kAes) != 0;
-#else
-  return false;
-#endif
-}
-
-bool cpu_has_avx_vnni() {
-#if defined(__x86_64__) || defined(__i386__)
-  // Not every compiler's run-time support detects it. Leaf 7 gives its number of subleaves.
-  __builtin_cpu_init();
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__builtin_cpu_supports("avx2") || __get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || a < 1) return false;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
 #else
   return false;
 #endif
@@ -102,19 +139,10 @@ bool cpu_has_arm_matrices() {
 std::vector<std::string> cpu_instruction_sets() {
   std::vector<std::string> names;
 #if defined(__x86_64__) || defined(__i386__)
-  // The compiler's run-time support queries CPUID and, for the wide registers, XGETBV.
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("sse4.2")) names.emplace_back("sse4.2");
-  if (__builtin_cpu_supports("avx")) names.emplace_back("avx");
-  if (__builtin_cpu_supports("avx2")) names.emplace_back("avx2");
-  if (__builtin_cpu_supports("fma")) names.emplace_back("fma");
-  if (cpu_has_avx_vnni()) names.emplace_back("avxvnni");
-  if (__builtin_cpu_supports("avx512f")) names.emplace_back("avx512f");
-  if (__builtin_cpu_supports("avx512vl")) names.emplace_back("avx512vl");
-  if (__builtin_cpu_supports("avx512dq")) names.emplace_back("avx512dq");
-  if (__builtin_cpu_supports("avx512bw")) names.emplace_back("avx512bw");
-  if (__builtin_cpu_supports("avx512vnni")) names.emplace_back("avx512vnni");
-  if (__builtin_cpu_supports("avx512bf16")) names.emplace_back("avx512bf16");
+  for (const char* const name : {"sse4.2", "avx", "avx2", "fma", "avxvnni", "avx512f", "avx512vl", "avx512dq",
+                                 "avx512bw", "avx512vnni", "avx512bf16"}) {
+    if (supports(name)) names.emplace_back(name);
+  }
   if (amx_support() == Amx::permitted) names.emplace_back("amx");
 #elif defined(__aarch64__)
   names.emplace_back("neon");

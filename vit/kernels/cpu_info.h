@@ -19,6 +19,8 @@ std::vector<std::string> cpu_instruction_sets();
 bool cpu_has_sse4();
 bool cpu_has_avx2();
 bool cpu_has_avx512();
+bool cpu_has_avx512_vnni();
+bool cpu_has_avx512_bf16();
 bool cpu_has_neon();
 
 /// VNNI with AVX2, without AVX-512.

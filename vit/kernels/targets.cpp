@@ -74,9 +74,8 @@ struct Name {
 #if HWY_TARGETS & HWY_AVX3
 void add_avx512(std::vector<CompiledTarget>& found) {
   using namespace N_AVX3;
-  __builtin_cpu_init();
   const bool runs = cpu_has_avx512();
-  const bool has_vnni = runs && __builtin_cpu_supports("avx512vnni") != 0;
+  const bool has_vnni = cpu_has_avx512_vnni();
 #if VIT_ALL_KERNELS
   const Arithmetic* const portable_int8 = &kInt8VnniPortable;
 #elif HWY_TARGETS & HWY_AVX2
@@ -85,7 +84,7 @@ void add_avx512(std::vector<CompiledTarget>& found) {
   const Arithmetic* const portable_int8 = nullptr;
 #endif
 #if VIT_ALL_KERNELS
-  const bool has_bf16 = has_vnni && __builtin_cpu_supports("avx512bf16") != 0;
+  const bool has_bf16 = cpu_has_avx512_bf16();
   const bool has_tiles = has_bf16 && amx_support() == Amx::permitted;
   const bool tiles_are_right = has_tiles && products_are_right(*kBfloat16Amx.linear, *kInt8Amx.linear);
   found.push_back(target(tiles_are_right,
