@@ -43,7 +43,7 @@ if(WIN32 AND (BUILD_SHARED_LIBS OR VIT_BUILD_APPS))
   message(FATAL_ERROR "for Windows there is the static library, and no program: build without -DBUILD_SHARED_LIBS=ON and with -DVIT_BUILD_APPS=OFF")
 endif()
 option(VIT_OPENMP "Threads of OpenMP; without it the library starts its own" ON)
-option(VIT_PRECOMPILED_HEADERS "Parse the standard headers once for each target; ccache then needs its sloppiness set" OFF)
+option(VIT_PRECOMPILED_HEADERS "Parse the standard headers once for each target" OFF)
 option(VIT_FAISS "Let the program index and search with FAISS where it is installed" ON)
 option(VIT_INSTALL "Add install rules" ${PROJECT_IS_TOP_LEVEL})
 option(VIT_WERROR "Treat warnings as errors" OFF)
@@ -56,7 +56,10 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
   find_program(VIT_CCACHE ccache)
   if(VIT_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${VIT_CCACHE}")
+    # It knows a precompiled header by its contents, and files of this folder by their names from the folder of the build, so that
+    # builds of every checkout share what they compile alike.
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${VIT_CCACHE}")
   endif()
   # An installed program finds a shared library of the same prefix, wherever the prefix is moved.
   include(GNUInstallDirs)

@@ -8,6 +8,7 @@ set(install_flags "")
 if(VIT_SANITIZE)
   set(install_flags "-fsanitize=${VIT_SANITIZE}")
 endif()
+string(REPLACE ";" "\\;" install_launcher "${CMAKE_CXX_COMPILER_LAUNCHER}")
 set(patch_shape "patches \\([0-9]+, [0-9]+, [0-9]+\\)")
 
 # What an earlier build installed there must not be found next to it.
@@ -57,12 +58,12 @@ endif()
 # build itself.
 install_consumer(fetch_content fetch_content -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DVIT_UNITY=ON -DVIT_PRECOMPILED_HEADERS=ON
                  "-DFETCHCONTENT_SOURCE_DIR_VIT=${PROJECT_SOURCE_DIR}"
-                 "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")
+                 "-DCMAKE_CXX_COMPILER_LAUNCHER=${install_launcher}")
 
 # The library without codecs, texts and rings: its size and what it loads.
 if(NOT VIT_SANITIZE)  # which makes it larger
   install_consumer(slim slim -DCMAKE_BUILD_TYPE=Release -DVIT_UNITY=ON -DVIT_PRECOMPILED_HEADERS=ON "-DFETCHCONTENT_SOURCE_DIR_VIT=${PROJECT_SOURCE_DIR}"
-                   "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")
+                   "-DCMAKE_CXX_COMPILER_LAUNCHER=${install_launcher}")
 endif()
 
 add_test(NAME install.pkg_config

@@ -25,7 +25,7 @@
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
 
-#ifdef _OPENMP
+#ifdef VIT_OPENMP_OF_FAISS
 #include <omp.h>
 #endif
 
@@ -225,7 +225,7 @@ class SystemCalls {
 /// process if that fails. The name of the memory is removed at once: later it could not be.
 void start_openmp() {
   internal::resolve_threads(0);  // that of the library
-#ifdef _OPENMP
+#ifdef VIT_OPENMP_OF_FAISS
   omp_get_max_threads();  // that of the program, which FAISS uses
 #endif
   ::shm_unlink(text("/__KMP_REGISTERED_LIB_", ::getpid(), "_", ::getuid()).c_str());
