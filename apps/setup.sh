@@ -8,7 +8,8 @@ packages_video=(libopencv-videoio-dev)  # FFmpeg, GStreamer and their codecs: mo
 packages_test=("${packages_video[@]}" chromium curl doctest-dev help2man libbenchmark-dev pkg-config python3 python3-venv zsh)
 packages_package=("${packages_video[@]}" dpkg-dev file git help2man python3-venv xz-utils)
 # What apps/package --portable compiles or has inside in addition.
-packages_portable=(curl icu-devtools make)
+packages_portable=(curl icu-devtools)
+packages_musl=(gperf icu-devtools libicu-dev make nasm perl)
 packages_static=(libaom-dev libdeflate-dev liblerc-dev liblzma-dev libzstd-dev)
 packages_docs=(doxygen python3)
 # For programs of arm64 on another machine: OpenCV's development files of two architectures exclude each other in Debian 12.

@@ -9,7 +9,7 @@
 #   portable_packages, portable_sources, portable_gomp  what is inside: packages of Debian with a static library, sources of
 #                     Debian, and the package of the older system whose libgomp.so.1 comes along
 #   check_portable    fails if a file needs more than that glibc
-portable=$work/portable
+portable=$work/portable libraries=$work/portable
 static_folder=/usr/lib/$machine-linux-gnu
 
 portable_sources=(lcms2 libyuv libavif opencv)
@@ -35,6 +35,7 @@ case $machine in
     # OpenCV's loops for NEON add to products without rounding these: a pixel in a million of a picture would be another
     drawing=(-DCPU_BASELINE=NEON -DCV_ENABLE_INTRINSICS=OFF -DCMAKE_CXX_FLAGS=-ffp-contract=off) ;;
 esac
+platform=manylinux_${glibc_most/./_}_$machine  # of the wheel; refused if a symbol is newer
 
 make_sysroot() {
   local i file
@@ -55,30 +56,6 @@ make_sysroot() {
   ln -sf libgomp.so.1 "$portable/shared/libgomp.so"
 }
 
-# cmake_library NAME OPTION...: compiles and installs one of the sources.
-cmake_library() {
-  local name=$1
-  cmake -S "$portable/sources/$name" -B "$portable/build/$name" -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_INSTALL_PREFIX="$portable/prefix" -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_PREFIX_PATH="$portable/prefix" \
-    -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF "${foreign[@]}" "${@:2}" -Wno-dev >"$portable/$name.log" 2>&1 ||
-    { tail "$portable/$name.log" >&2; return 1; }
-}
-
-build_library() {
-  cmake --build "$portable/build/$1" --parallel "$(compile_jobs)" --target "${@:2}" >>"$portable/$1.log" 2>&1 ||
-    { tail "$portable/$1.log" >&2; return 1; }
-}
-
-make_icu_data() {
-  local folder=$portable/build/icu symbol
-  symbol=$(make_icu_table "$folder" "$static_folder/libicudata.a" "$tools")
-  (cd "$folder"
-    printf '%s\n' '.section .rodata' '.balign 16' ".globl $symbol" ".type $symbol, @object" "$symbol: .incbin \"table.dat\"" \
-      ".size $symbol, .-$symbol" '.section .note.GNU-stack,"",@progbits' >data.s
-    "${tools}gcc" -c data.s -o data.o
-    "${tools}ar" rcs "$portable/prefix/lib/libicudata.a" data.o)
-}
-
 # Debian's, but for JBIG.
 make_libtiff() {
   "${tools}gcc" -O2 -fPIC -c "$root/cmake/packaging/portable/without_jbig.c" -o "$portable/build/tif_jbig.o"
@@ -89,29 +66,16 @@ make_libtiff() {
 make_portable() {
   [[ ! -f $portable/complete ]] || return 0
   say "C library and codecs of the portable packages"
-  local host=()  # in the words of configure
-  ((${#foreign[@]} == 0)) || host=("--host=$machine-linux-gnu")
   make_sysroot
   fetch_sources "$portable" "${portable_sources[@]}"
   mkdir -p "$portable/prefix/lib" "$portable/build"
-  cmake_library libyuv -DCMAKE_DISABLE_FIND_PACKAGE_JPEG=ON
-  build_library libyuv yuv
-  cp "$portable/build/libyuv/libyuv.a" "$portable/prefix/lib/"
-  mkdir -p "$portable/prefix/include"
-  cp -r "$portable"/sources/libyuv/include/* "$portable/prefix/include/"
-  # aom is the decoder that vit asks for; the others give the same pixels
-  cmake_library libavif -DAVIF_CODEC_AOM=ON -DAVIF_CODEC_AOM_ENCODE=OFF -DLIBYUV_LIBRARY="$portable/prefix/lib/libyuv.a" \
-    -DLIBYUV_INCLUDE_DIR="$portable/prefix/include"
-  build_library libavif install
-  (mkdir -p "$portable/build/lcms2" && cd "$portable/build/lcms2" &&
-    "$portable/sources/lcms2/configure" --quiet "${host[@]}" --prefix="$portable/prefix" --disable-shared --with-pic &&
-    make --silent -j "$(compile_jobs)" -C src install && make --silent -C include install) >"$portable/lcms2.log"
-  # as Debian configures it, but without what is not for drawing
-  cmake_library opencv -DBUILD_LIST=core,imgproc -DZLIB_LIBRARY="$static_folder/libz.a" "${drawing[@]}" -DCPU_DISPATCH= -DOPENCV_GENERATE_PKGCONFIG=OFF \
-    -DWITH_{ADE,CAROTENE,EIGEN,IPP,ITT,LAPACK,OPENCL,OPENEXR,OPENMP,PROTOBUF,PTHREADS_PF,QUIRC,TBB,VA,VA_INTEL}=OFF \
-    -DBUILD_{EXAMPLES,JAVA,PERF_TESTS,TESTS,ZLIB,opencv_apps,opencv_python3}=OFF
-  build_library opencv install
-  make_icu_data
+  install_yuv
+  install_avif
+  install_sources lcms2 C lcms2/include lcms2/include/lcms2.h HAVE_GMTIME_R=1 "sources/lcms2/src/*.c"
+  install_drawing -DZLIB_LIBRARY="$static_folder/libz.a" "${drawing[@]}"
+  make_icu_data .rodata "$static_folder/libicudata.a" "$tools" '.section .note.GNU-stack,"",@progbits'
+  "${tools}gcc" -c "$portable/build/icu/data.s" -o "$portable/build/icu/data.o"
+  "${tools}ar" rcs "$portable/prefix/lib/libicudata.a" "$portable/build/icu/data.o"
   make_libtiff
   "${tools}gcc" -O2 -fPIC -c "$root/cmake/packaging/portable/older_glibc.c" -o "$portable/prefix/lib/older_glibc.o"
   "${tools}gcc" -O2 -fPIC -fno-builtin -c "$root/cmake/packaging/portable/local_streams.c" -o "$portable/shared/local_streams.o"
@@ -132,6 +96,12 @@ portable_packages() {
     dpkg-query --search "$static_folder/lib$library.a" | head -1 | sed 's/:.*//'
   done
   dpkg-query --search "$(readlink -f "$("${tools}g++" -print-file-name=libstdc++.a)")" | sed 's/:.*//'
+}
+
+# portable_licenses FOLDER: those of the packages.
+portable_licenses() {
+  local name
+  for name in $(portable_packages); do cp "/usr/share/doc/$name/copyright" "$1/$name.copyright"; done
 }
 
 # What is inside and is not installed here, as component of apps/package writes it.

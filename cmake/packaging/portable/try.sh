@@ -4,7 +4,8 @@
 # cmake/packaging/portable/try.sh ROOT...     compared with VIT_PROGRAM, or build/release/vit
 # A ROOT needs nothing but the C library (and Python), and stays as it is: what is tried is mounted over its /tmp, for the
 # processes that run there. The packages are those of build/packages; in a ROOT for arm64 on another machine, those of
-# build/packages-aarch64, which run in QEMU's user mode, as the processor that QEMU_CPU names.
+# build/packages-aarch64, which run in QEMU's user mode, as the processor that QEMU_CPU names; in one whose C library is musl,
+# those of build/packages-musl.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 source apps/setup.sh
@@ -96,6 +97,7 @@ try_root() {
   local root=$1 machine packages=$PWD/build/packages minor python="" said
   machine=$(machine_of "$root")
   [[ $machine == "$own_machine" ]] || packages+=-$machine
+  [[ ! -e $root/lib/ld-musl-$machine.so.1 ]] || packages+=-musl
   say "$root: tar file"
   tar --extract --file "$packages"/vit-*-linux-"$machine".tar.xz --directory "$work"
   mv "$work"/vit-* "$work/tree"

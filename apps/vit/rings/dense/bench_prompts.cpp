@@ -1,6 +1,4 @@
 // vit bench --phrase: what a look at an image costs, and each further phrase or click.
-#include <malloc.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "apps/vit/commands/commands.h"
+#include "apps/vit/ground/heap.h"
 #include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/peak_memory.h"
 #include "apps/vit/ground/standard_streams.h"
@@ -212,7 +211,7 @@ int bench_prompts(const CommonOptions& common, const PromptBench& options) {
   JsonValue results = JsonValue::array();
   std::optional<ReferenceMasks> reference;
   for (const Precision precision : options.precisions) {
-    ::malloc_trim(0);
+    return_free_memory();
     reset_peak_memory();
     CommonOptions variant = common;
     variant.model_options.precision = precision;

@@ -1,6 +1,5 @@
 #include "apps/vit/rings/serve/work/decode_worker.h"
 
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,6 +16,7 @@
 #include <string_view>
 #include <thread>
 
+#include "apps/vit/ground/heap.h"
 #include "apps/vit/rings/serve/work/decode_link.h"
 #include "vit/base/check.h"
 #include "vit/image/warp_box.h"
@@ -51,10 +51,11 @@ class Worker {
           task.model >= preprocessors_.size() || !preprocessors_[task.model])
         ::_exit(count == 0 ? 0 : kBroken);
       const std::span<const std::byte> file(place_.memory, task.file_bytes);
+      is_safe_ = true;
       if (needs_fresh_memory(file)) {
         if (has_decoded_) ::_exit(kWantsFreshProcess);
         // What this process has from its parent is of no image, and still not to be shown.
-        ::mallopt(M_PERTURB, kMemoryPattern);
+        is_safe_ = fill_taken_memory(kMemoryPattern);
       }
       has_decoded_ = true;
       send(place_.socket, {.number = task.number, .kind = DecodeReply::Kind::taken});
@@ -66,6 +67,9 @@ class Worker {
   DecodeReply decode(const DecodeTask& task, std::span<const std::byte> file) {
     DecodeReply reply{.number = task.number, .kind = DecodeReply::Kind::pixels};
     try {
+      VIT_CHECK(is_safe_, Where("serve", ErrorKind::unsupported),
+                "images are JPEG, PNG, GIF, BMP or WebP here: decoders of other files may show memory that "
+                "they do not write, and this C library does not fill it");
       const Preprocessor& preprocessor = *preprocessors_[task.model];
       if (task.has_box) return decode_box(task, preprocessor, file);
       if (task.rules == ImageRules::thumbnail) {
@@ -128,6 +132,7 @@ class Worker {
   std::span<const std::optional<Preprocessor>> preprocessors_;
   PreprocessMemory memory_;
   bool has_decoded_ = false;
+  bool is_safe_ = true;  // what decoders do not write shows nothing
 };
 
 /// Starts the processes, and starts them again.

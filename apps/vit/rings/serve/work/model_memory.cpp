@@ -1,11 +1,10 @@
 #include "apps/vit/rings/serve/work/model_memory.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <exception>
 #include <map>
 
+#include "apps/vit/ground/heap.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -43,7 +42,7 @@ void ModelMemory::make_room(std::size_t model, std::size_t needed) {
     models_[oldest].unload();
     is_freed = true;
   }
-  if (is_freed) ::malloc_trim(0);
+  if (is_freed) return_free_memory();
 }
 
 LoadedModel& ModelMemory::load(std::size_t model) {
@@ -87,7 +86,7 @@ void ModelMemory::reload_all(const std::function<void(const std::string& text)>&
 void ModelMemory::unload_all() {
   for (ServedModel& model : models_) model.unload();
   update();
-  ::malloc_trim(0);
+  return_free_memory();
 }
 
 }  // namespace vit::app

@@ -1,0 +1,13 @@
+# Zig's clang for systems whose C library is musl, as apps/package --musl sets it up, with the libraries made there.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR x86_64)
+set(vit_musl "${CMAKE_CURRENT_LIST_DIR}/../build/package/musl/portable")
+set(CMAKE_C_COMPILER "${vit_musl}/tools/gcc")
+set(CMAKE_CXX_COMPILER "${vit_musl}/tools/g++")
+set(CMAKE_AR "${vit_musl}/tools/ar")
+set(CMAKE_RANLIB "${vit_musl}/tools/ranlib")
+set(CMAKE_FIND_ROOT_PATH "${vit_musl}/prefix")
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+include("${CMAKE_CURRENT_LIST_DIR}/header_packages.cmake")
