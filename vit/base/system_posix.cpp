@@ -52,9 +52,9 @@ std::string name_of(int file) {
 }
 #endif
 
-#ifdef __linux__
-
 constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
+
+#ifdef __linux__
 
 /// The start of a small system file, empty if there is none.
 class SystemText {
@@ -203,7 +203,7 @@ std::size_t available_memory() noexcept {
 #ifdef __linux__  // /proc/meminfo, and the files of version 2 of control groups
   return std::min(available_to_machine(), available_to_group());
 #else
-  return std::numeric_limits<std::size_t>::max();  // no call reports it
+  return kUnknown;  // no call reports it
 #endif
 }
 

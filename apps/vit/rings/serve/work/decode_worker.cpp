@@ -51,23 +51,23 @@ class Worker {
           task.model >= preprocessors_.size() || !preprocessors_[task.model])
         ::_exit(count == 0 ? 0 : kBroken);
       const std::span<const std::byte> file(place_.memory, task.file_bytes);
-      is_safe_ = true;
+      bool is_safe = true;  // what the decoder does not write shows nothing
       if (needs_fresh_memory(file)) {
         if (has_decoded_) ::_exit(kWantsFreshProcess);
         // What this process has from its parent is of no image, and still not to be shown.
-        is_safe_ = fill_taken_memory(kMemoryPattern);
+        is_safe = fill_taken_memory(kMemoryPattern);
       }
       has_decoded_ = true;
       send(place_.socket, {.number = task.number, .kind = DecodeReply::Kind::taken});
-      send(place_.socket, decode(task, file));
+      send(place_.socket, decode(task, file, is_safe));
     }
   }
 
  private:
-  DecodeReply decode(const DecodeTask& task, std::span<const std::byte> file) {
+  DecodeReply decode(const DecodeTask& task, std::span<const std::byte> file, bool is_safe) {
     DecodeReply reply{.number = task.number, .kind = DecodeReply::Kind::pixels};
     try {
-      VIT_CHECK(is_safe_, Where("serve", ErrorKind::unsupported),
+      VIT_CHECK(is_safe, Where("serve", ErrorKind::unsupported),
                 "images are JPEG, PNG, GIF, BMP or WebP here: decoders of other files may show memory that "
                 "they do not write, and this C library does not fill it");
       const Preprocessor& preprocessor = *preprocessors_[task.model];
@@ -132,7 +132,6 @@ class Worker {
   std::span<const std::optional<Preprocessor>> preprocessors_;
   PreprocessMemory memory_;
   bool has_decoded_ = false;
-  bool is_safe_ = true;  // what decoders do not write shows nothing
 };
 
 /// Starts the processes, and starts them again.
