@@ -1,4 +1,4 @@
-# What apps/quickstart and tests/run share: the packages of Debian and Ubuntu, and how many compilers fit into memory.
+# What apps/quickstart and tests/run share: the packages of Debian and Ubuntu, how many compilers fit into memory, and Zig's compiler.
 # To be sourced by bash.
 
 packages_build=(cmake g++ libarchive-dev libavif-dev libboost-dev libcli11-dev libeigen3-dev libfaiss-dev libgif-dev libheif-dev
@@ -67,37 +67,9 @@ compile_jobs() {
   echo $((cores < fitting ? cores : fitting))
 }
 
-# fetch_sources FOLDER NAME...: the sources of Debian's packages, of the release that this machine has, into FOLDER/sources/NAME.
-fetch_sources() {
-  local folder=$1 apt=$1/apt name
-  mkdir -p "$apt/parts" "$apt/lists/partial" "$apt/cache" "$folder/sources"
-  # shellcheck disable=SC1091
-  local release; release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-  for name in "debian $release $release-updates" "debian-security $release-security"; do
-    printf 'Types: deb-src\nURIs: http://deb.debian.org/%s\nSuites: %s\nComponents: main\nSigned-By: %s\n\n' \
-      "${name%% *}" "${name#* }" /usr/share/keyrings/debian-archive-keyring.gpg
-  done >"$apt/parts/debian.sources"
-  local options=(--option Dir::Etc::SourceList=/dev/null --option "Dir::Etc::SourceParts=$apt/parts"
-                 --option "Dir::State::Lists=$apt/lists" --option "Dir::Cache=$apt/cache")
-  apt-get "${options[@]}" --quiet=2 update
-  for name in "${@:2}"; do
-    [[ ! -d $folder/sources/$name ]] || continue
-    (cd "$folder/sources" && apt-get "${options[@]}" --quiet=2 source --download-only "$name" &&
-      dpkg-source --no-check --extract "$name"_*.dsc "$name.part" && mv "$name.part" "$name") >"$folder/$name.log" 2>&1 ||
-      { tail "$folder/$name.log" >&2; return 1; }  # apt has verified the file list's signature
-  done
-}
-
-# make_icu_table FOLDER LIBICUDATA [TOOLS]: FOLDER/table.dat, those of ICU's 31 MB of tables that normalization and grapheme clusters
-# read, and what these name (vit/text/unicode.cpp). Prints the name by which ICU knows it. TOOLS is what
-# the names of binutils begin with.
-make_icu_table() {
-  (rm -rf "$1" && mkdir -p "$1/all" && cd "$1"
-    "${3-}ar" x "$2"
-    symbol=$("${3-}nm" ./*.o | awk '$2 == "R" {print $3}') table=${symbol%_dat}l.dat  # l: little endian
-    "${3-}objcopy" --output-target=binary --only-section=.rodata ./*.o "all/$table"
-    icupkg --list "all/$table" | grep -Evx '(brkitr/)?root\.res|pool\.res|brkitr/.*\.(brk|dict)|nfkc\.nrm' >others.txt
-    icupkg --remove others.txt "all/$table" "$table"
-    mv "$table" table.dat
-    echo "$symbol")
+# install_zig FOLDER: the C and C++ compiler of PyPI's ziglang, in FOLDER. Prints its path.
+install_zig() {
+  [[ -x $1/bin/python ]] || python3 -m venv "$1"
+  "$1/bin/pip" install --quiet 'ziglang>=0.14'
+  "$1/bin/python" -c 'import ziglang, os; print(os.path.join(os.path.dirname(ziglang.__file__), "zig"))'
 }

@@ -2,6 +2,27 @@
 # sets libraries (a folder, in which sources/ is filled by fetch_sources, and prefix/ by these functions) and foreign (options of
 # CMake for another machine or system).
 
+# fetch_sources FOLDER NAME...: the sources of Debian's packages, of the release that this machine has, into FOLDER/sources/NAME.
+fetch_sources() {
+  local folder=$1 apt=$1/apt name
+  mkdir -p "$apt/parts" "$apt/lists/partial" "$apt/cache" "$folder/sources"
+  # shellcheck disable=SC1091
+  local release; release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+  for name in "debian $release $release-updates" "debian-security $release-security"; do
+    printf 'Types: deb-src\nURIs: http://deb.debian.org/%s\nSuites: %s\nComponents: main\nSigned-By: %s\n\n' \
+      "${name%% *}" "${name#* }" /usr/share/keyrings/debian-archive-keyring.gpg
+  done >"$apt/parts/debian.sources"
+  local options=(--option Dir::Etc::SourceList=/dev/null --option "Dir::Etc::SourceParts=$apt/parts"
+                 --option "Dir::State::Lists=$apt/lists" --option "Dir::Cache=$apt/cache")
+  apt-get "${options[@]}" --quiet=2 update
+  for name in "${@:2}"; do
+    [[ ! -d $folder/sources/$name ]] || continue
+    (cd "$folder/sources" && apt-get "${options[@]}" --quiet=2 source --download-only "$name" &&
+      dpkg-source --no-check --extract "$name"_*.dsc "$name.part" && mv "$name.part" "$name") >"$folder/$name.log" 2>&1 ||
+      { tail "$folder/$name.log" >&2; return 1; }  # apt has verified the file list's signature
+  done
+}
+
 # logged NAME COMMAND...: shows the end of what it writes if it fails.
 logged() {
   "${@:2}" >>"$libraries/$1.log" 2>&1 || { tail "$libraries/$1.log" >&2; return 1; }
@@ -61,6 +82,20 @@ install_drawing() {
   install_library opencv opencv -DBUILD_LIST=core,imgproc -DCPU_DISPATCH= -DOPENCV_GENERATE_PKGCONFIG=OFF \
     -DWITH_{1394,ADE,CAROTENE,EIGEN,FFMPEG,GSTREAMER,GTK,IPP,ITT,JASPER,JPEG,LAPACK,OPENCL,OPENEXR,OPENJPEG,OPENMP,PNG,PROTOBUF}=OFF \
     -DWITH_{PTHREADS_PF,QUIRC,TBB,TIFF,V4L,VA,VA_INTEL,WEBP}=OFF -DBUILD_{EXAMPLES,JAVA,PERF_TESTS,TESTS,ZLIB,opencv_apps,opencv_python3}=OFF "$@"
+}
+
+# make_icu_table FOLDER LIBICUDATA [TOOLS]: FOLDER/table.dat, those of ICU's 31 MB of tables that normalization and grapheme clusters
+# read, and what these name (vit/text/unicode.cpp). Prints the name by which ICU knows it. TOOLS is what
+# the names of binutils begin with.
+make_icu_table() {
+  (rm -rf "$1" && mkdir -p "$1/all" && cd "$1"
+    "${3-}ar" x "$2"
+    symbol=$("${3-}nm" ./*.o | awk '$2 == "R" {print $3}') table=${symbol%_dat}l.dat  # l: little endian
+    "${3-}objcopy" --output-target=binary --only-section=.rodata ./*.o "all/$table"
+    icupkg --list "all/$table" | grep -Evx '(brkitr/)?root\.res|pool\.res|brkitr/.*\.(brk|dict)|nfkc\.nrm' >others.txt
+    icupkg --remove others.txt "all/$table" "$table"
+    mv "$table" table.dat
+    echo "$symbol")
 }
 
 # make_icu_data SECTION LIBICUDATA [TOOLS [LINE...]]: build/icu/data.s, which holds the table of make_icu_table in SECTION of an

@@ -7,10 +7,8 @@ portable_sources=(aom giflib icu lcms2 lerc libarchive libavif libdeflate libjpe
                   opencv openjpeg2 openssl tiff xz-utils zlib)
 
 make_zig() {
-  [[ -x $portable/venv/bin/python ]] || python3 -m venv "$portable/venv"
-  "$portable/venv/bin/pip" install --quiet 'ziglang>=0.14'
   local zig tool
-  zig=$(echo "$portable"/venv/lib/python3*/site-packages/ziglang/zig)
+  zig=$(install_zig "$portable/venv")
   mkdir -p "$portable/tools"
   for tool in "gcc cc -target x86_64-linux-musl" "g++ c++ -target x86_64-linux-musl" "ar ar" "ranlib ranlib" "objcopy objcopy"; do
     printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "${tool#* }" >"$portable/tools/${tool%% *}"
