@@ -26,7 +26,7 @@ namespace {
 #if defined(__x86_64__) || defined(__i386__)
 
 /// The registers of CPUID that report what is asked for: leaf and subleaf in hexadecimal, register.
-enum Word { k1Ecx, k7Ebx, k7Ecx, k71Eax, kNumWords };
+enum Word { k1Ecx, k7Ebx, k7Ecx, k7Edx, k71Eax, kNumWords };
 
 /// Where a feature is reported, and the registers, bits of XCR0, that the system must save for it.
 struct Feature {
@@ -35,15 +35,16 @@ struct Feature {
   int bit;
   unsigned saved;
 };
-constexpr unsigned kNothing = 0, kYmm = 0x06, kZmm = 0xE6;
+constexpr unsigned kNothing = 0, kYmm = 0x06, kZmm = 0xE6, kTiles = 0x60000;
 constexpr Feature kFeatures[] = {
-    {"ssse3", k1Ecx, 9, kNothing},  {"sse4.1", k1Ecx, 19, kNothing}, {"sse4.2", k1Ecx, 20, kNothing},
-    {"pclmul", k1Ecx, 1, kNothing}, {"aes", k1Ecx, 25, kNothing},    {"avx", k1Ecx, 28, kYmm},
-    {"fma", k1Ecx, 12, kYmm},       {"f16c", k1Ecx, 29, kYmm},       {"avx2", k7Ebx, 5, kYmm},
-    {"bmi", k7Ebx, 3, kNothing},    {"bmi2", k7Ebx, 8, kNothing},    {"avx512f", k7Ebx, 16, kZmm},
-    {"avx512dq", k7Ebx, 17, kZmm},  {"avx512cd", k7Ebx, 28, kZmm},   {"avx512bw", k7Ebx, 30, kZmm},
-    {"avx512vl", k7Ebx, 31, kZmm},  {"avx512vnni", k7Ecx, 11, kZmm}, {"avxvnni", k71Eax, 4, kYmm},
-    {"avx512bf16", k71Eax, 5, kZmm}};
+    {"ssse3", k1Ecx, 9, kNothing},   {"sse4.1", k1Ecx, 19, kNothing}, {"sse4.2", k1Ecx, 20, kNothing},
+    {"pclmul", k1Ecx, 1, kNothing},  {"aes", k1Ecx, 25, kNothing},    {"avx", k1Ecx, 28, kYmm},
+    {"fma", k1Ecx, 12, kYmm},        {"f16c", k1Ecx, 29, kYmm},       {"avx2", k7Ebx, 5, kYmm},
+    {"bmi", k7Ebx, 3, kNothing},     {"bmi2", k7Ebx, 8, kNothing},    {"avx512f", k7Ebx, 16, kZmm},
+    {"avx512dq", k7Ebx, 17, kZmm},   {"avx512cd", k7Ebx, 28, kZmm},   {"avx512bw", k7Ebx, 30, kZmm},
+    {"avx512vl", k7Ebx, 31, kZmm},   {"avx512vnni", k7Ecx, 11, kZmm}, {"avxvnni", k71Eax, 4, kYmm},
+    {"avx512bf16", k71Eax, 5, kZmm}, {"amx-bf16", k7Edx, 22, kTiles}, {"amx-tile", k7Edx, 24, kTiles},
+    {"amx-int8", k7Edx, 25, kTiles}};
 
 struct Words {
   Words() {
@@ -54,6 +55,7 @@ struct Words {
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return;
     value[k7Ebx] = b;
     value[k7Ecx] = c;
+    value[k7Edx] = d;
     const unsigned num_subleaves = a;
     if (num_subleaves > 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) value[k71Eax] = a;
   }
@@ -100,6 +102,9 @@ bool cpu_has_avx512_vnni() {
 }
 bool cpu_has_avx512_bf16() {
   return cpu_has_avx512_vnni() && supports("avx512bf16");
+}
+bool cpu_has_amx() {
+  return support_all({"amx-tile", "amx-bf16", "amx-int8"});
 }
 bool cpu_has_avx_vnni() {
   return support_all({"avx2", "avxvnni"});

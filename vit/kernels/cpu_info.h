@@ -21,6 +21,7 @@ bool cpu_has_avx2();
 bool cpu_has_avx512();
 bool cpu_has_avx512_vnni();
 bool cpu_has_avx512_bf16();
+bool cpu_has_amx();  // the processor and the system; each process asks for permission (amx_support)
 bool cpu_has_neon();
 
 /// VNNI with AVX2, without AVX-512.
