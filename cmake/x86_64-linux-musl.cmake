@@ -6,6 +6,8 @@ set(CMAKE_C_COMPILER "${vit_musl}/tools/gcc")
 set(CMAKE_CXX_COMPILER "${vit_musl}/tools/g++")
 set(CMAKE_AR "${vit_musl}/tools/ar")
 set(CMAKE_RANLIB "${vit_musl}/tools/ranlib")
+set(CMAKE_C_FLAGS_INIT -g0)  # Zig adds debug information to what is not asked for any
+set(CMAKE_CXX_FLAGS_INIT -g0)
 set(CMAKE_FIND_ROOT_PATH "${vit_musl}/prefix")
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
