@@ -75,8 +75,7 @@ void validate_position(const ModelConfig& c) {
             "RoPE scaling is requested, but the model has no rotary positions");
   if (p.rope_scaling) position::validate(*p.rope_scaling);
   VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
-            "RoPE scaling with truncate needs ordered frequencies, but those of this model "
-            "are learned");
+            "RoPE scaling with truncate needs ordered frequencies, but those of this model are learned");
   VIT_CHECK(!p.between_blocks || (c.encoder.depth > 1 && p.added == AddedTable::prefix_and_patches &&
                                   p.added_prefix_rows == c.num_prefix_tokens() && !c.attention.windows),
             kWhere, "tables between blocks have rows for all tokens, as the added one must have");

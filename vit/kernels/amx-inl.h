@@ -286,13 +286,22 @@ inline double multiply_adds(size_t rounds, float* sink) noexcept {
   HWY_ALIGN float sums[kTileHeight * kTileLanes];
   configure(kTileHeight, kTileLanes);
   __asm__ volatile(
-      "tilezero %tmm0\n\ttilezero %tmm1\n\ttilezero %tmm2\n\ttilezero %tmm3\n\t"
-      "tilezero %tmm4\n\ttilezero %tmm5\n\ttilezero %tmm6\n\ttilezero %tmm7");
+      "tilezero %tmm0\n"
+      "\ttilezero %tmm1\n"
+      "\ttilezero %tmm2\n"
+      "\ttilezero %tmm3\n"
+      "\ttilezero %tmm4\n"
+      "\ttilezero %tmm5\n"
+      "\ttilezero %tmm6\n"
+      "\ttilezero %tmm7");
   for (size_t i = 0; i < rounds; ++i) {
     __asm__ volatile(
-        "tdpbf16ps %tmm7, %tmm6, %tmm0\n\ttdpbf16ps %tmm7, %tmm6, %tmm1\n\t"
-        "tdpbf16ps %tmm7, %tmm6, %tmm2\n\ttdpbf16ps %tmm7, %tmm6, %tmm3\n\t"
-        "tdpbf16ps %tmm7, %tmm6, %tmm4\n\ttdpbf16ps %tmm7, %tmm6, %tmm5");
+        "tdpbf16ps %tmm7, %tmm6, %tmm0\n"
+        "\ttdpbf16ps %tmm7, %tmm6, %tmm1\n"
+        "\ttdpbf16ps %tmm7, %tmm6, %tmm2\n"
+        "\ttdpbf16ps %tmm7, %tmm6, %tmm3\n"
+        "\ttdpbf16ps %tmm7, %tmm6, %tmm4\n"
+        "\ttdpbf16ps %tmm7, %tmm6, %tmm5");
   }
   VIT_TILE_STORE(0, sums, kTileLanes * sizeof(float));
   release();

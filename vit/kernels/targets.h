@@ -29,8 +29,10 @@ const std::vector<CompiledTarget>& compiled_targets();
 
 /// Naive loops in double precision: the definition and the oracle.
 const KernelTable& reference_kernels();
-/// Its int8 products with inputs of bytes, and neighboring weights whose sum is at most pair_largest (128 or
-/// 255); the table has those with inputs of 16 bits.
+/// Its products of linear layers; int8 with inputs of 16 bits.
+extern const LinearKernels kReferenceFloat32, kReferenceBfloat16, kReferenceInt8;
+/// int8 products with inputs of bytes, and neighboring weights whose sum is at most pair_largest (128 or
+/// 255).
 const LinearKernels& reference_byte_kernels(int pair_largest);
 
 }  // namespace vit::internal::kernels
