@@ -10,6 +10,7 @@
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/record.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"

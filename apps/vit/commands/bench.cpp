@@ -15,6 +15,7 @@
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
@@ -313,8 +314,7 @@ Command bench_command(BenchServer of_server, BenchPrompts of_prompts) {
            {.name = "--phrase",
             .type_name = "TEXT",
             .help = "Of a model of prompts (SAM 3): one look at an image, further phrases like this one, a "
-                    "click, memory, "
-                    "and with several --dtype the IoU of masks",
+                    "click, memory, and with several --dtype the IoU of masks",
             .target = text_target(options->phrase)},
            {.name = "--serve",
             .type_name = "",

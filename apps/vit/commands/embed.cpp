@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "apps/vit/commands/commands.h"
+#include "apps/vit/commands/embed.h"
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/features.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/options/page_vectors.h"
 #include "apps/vit/options/record.h"
@@ -23,7 +25,6 @@
 #include "apps/vit/outputs/run_facts.h"
 #include "apps/vit/run/run_images.h"
 #include "apps/vit/run/run_texts.h"
-#include "vit/base/check.h"
 #include "vit/config.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
@@ -40,12 +41,10 @@ constexpr const char* kFooter =
     "model\n"
     "has no projection (SigLIP); names in the file's metadata (.npz: the array names) identify the rows.\n"
     "FOLDER/ contains part-00000.npy (or .safetensors), part-00000.jsonl with one object per row (file, "
-    "width, "
-    "height,\n"
+    "width, height,\n"
     "sha256; or error, with a row of NaN), ... and run.json. Parts are written atomically; --resume "
     "continues\n"
-    "after the\n"
-    "last complete part.\n"
+    "after the last complete part.\n"
     "Examples:\n"
     "  vit embed photos/ --output photos.npz\n"
     "  vit embed photos/ --size native --features pooled,patches --output photos.safetensors\n"
@@ -58,32 +57,11 @@ constexpr const char* kFooter =
 
 constexpr const char* kPageHelp =
     "  page                (n, t, E)         vectors of the tokens of a page (ColModernVBERT); by itself; "
-    "with "
-    "--text\n"
+    "with --text\n"
     "                                        question (n, m, E): those of questions, compared by vit "
     "search\n";
 
 constexpr std::size_t kPartSize = 10'000, kMaxPartSize = 1'000'000'000;
-
-struct EmbedOptions {
-  CommonOptions common;
-  std::vector<std::string> inputs;
-  std::filesystem::path output;
-  std::string features;
-  std::optional<ResultFormat> format;  // of parts
-  std::optional<std::size_t> part_size;
-  std::optional<Shard> shard;
-  bool resume = false;
-  bool normalize = false;
-  TextInputs texts;
-  TemplateOptions templates;
-
-  /// Whether the output is a folder of parts. A name without extension is one if options of parts are
-  /// given.
-  bool has_parts() const {
-    return means_folder(output) || ((format || part_size) && !output.has_extension());
-  }
-};
 
 /// Reason the features are unusable, or "".
 std::string defect_of_arrays(std::span<const ResultArray> arrays) {
@@ -154,62 +132,6 @@ void check_features(const EmbedOptions& options, ResultFormat format, const Feat
                              options.common.session.input_size.kind != InputSize::Kind::native;
   if (has_parts && !has_one_shape)
     fail_usage("--output: .npy takes arrays of one shape; with --size native use ", others);
-}
-
-/// Texts before they are encoded.
-struct TextsToEncode {
-  std::vector<std::string> names;      // as given
-  std::vector<std::string> templates;  // they are inserted into; none: used as they are
-};
-
-/// Empty if no option gives texts.
-TextsToEncode read_texts_to_encode(const EmbedOptions& options) {
-  if (!options.texts.are_given()) {
-    if (options.templates.are_given()) fail_usage("--template requires --text or --text-file");
-    return {};
-  }
-  TextsToEncode out{.names = read_texts(options.texts), .templates = read_templates(options.templates)};
-  VIT_CHECK(!out.names.empty(), "embed", options.texts.file.string(), ": no texts");
-  return out;
-}
-
-TextJob text_job(const EmbedOptions& options, const TextsToEncode& texts) {
-  return {.name = "texts",
-          .common = options.common,
-          .texts = texts.names,
-          .templates = texts.templates,
-          .writes = {options.output}};
-}
-
-void add_texts(const EmbedOptions& options, NamedVectors vectors, ResultWriter& writer) {
-  for (std::size_t i = 0; options.normalize && i < vectors.names.size(); ++i)
-    normalize_vector(std::span(vectors.numbers).subspan(i * vectors.width, vectors.width));
-  writer.add_texts(std::move(vectors));
-}
-
-/// The record of vectors of texts.
-RunFacts text_facts(const EmbedOptions& options, const TextTower& tower, const TextsToEncode& texts) {
-  RunFacts facts{.model = run_model(options.common, tower), .others = {}};
-  std::string templates;
-  for (const std::string& pattern : texts.templates) templates += (templates.empty() ? "" : "\n") + pattern;
-  facts.others.emplace_back("template", templates);
-  facts.others.emplace_back("library", to_string(tower.tokenizer().library()));
-  facts.others.emplace_back("normalized", options.normalize ? "yes" : "no");
-  return facts;
-}
-
-int embed_texts(const EmbedOptions& options, ResultFormat format, const TextsToEncode& texts) {
-  std::shared_ptr<const TextTower> tower;
-  return run_texts(
-      text_job(options, texts), [&] { return tower = load_text_tower(options.common); },
-      [&](NamedVectors vectors) {
-        ResultWriterOptions writer_options{.path = options.output, .format = format, .names = {}};
-        if (options.shard) writer_options.row_shapes.emplace();
-        if (format == ResultFormat::safetensors) writer_options.facts = text_facts(options, *tower, texts);
-        const auto writer = make_result_writer(writer_options);
-        add_texts(options, std::move(vectors), *writer);
-        writer->finish();
-      });
 }
 
 /// The shapes of results, without data.

@@ -19,6 +19,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/inputs.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
@@ -32,8 +33,7 @@ namespace fs = std::filesystem;
 constexpr const char* kExamples =
     "FOLDER contains one subfolder per class, named by label, synset or index:\n"
     "  validation/tench/1.jpg, validation/n01440764/1.jpg or validation/0/1.jpg\n"
-    "Accuracy needs one class per image: for a multi-label model (a tagger), the best one "
-    "counts.\n"
+    "Accuracy needs one class per image: for a multi-label model (a tagger), the best one counts.\n"
     "Examples:\n"
     "  vit evaluate validation/\n"
     "  vit evaluate --model vit_base/ --format json validation/ > accuracy.json\n"

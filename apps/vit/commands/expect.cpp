@@ -15,6 +15,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/npy.h"
 #include "apps/vit/options/features.h"
+#include "apps/vit/options/load_model.h"
 #include "vit/base/check.h"
 #include "vit/io/json.h"
 #include "vit/model.h"

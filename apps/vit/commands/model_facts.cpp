@@ -5,6 +5,7 @@
 
 #include "apps/vit/ground/flag_names.h"
 #include "apps/vit/ground/json_value.h"
+#include "apps/vit/options/load_model.h"
 #include "vit/base/check.h"
 #include "vit/checkpoint.h"
 #include "vit/config/fields.h"

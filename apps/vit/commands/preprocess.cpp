@@ -16,6 +16,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/inputs/inputs.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/outputs/result_writer.h"

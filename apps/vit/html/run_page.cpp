@@ -9,6 +9,7 @@
 #include "apps/vit/ground/data_dir.h"
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/options/load_model.h"
 #include "vit/base/check.h"
 
 namespace vit::app {

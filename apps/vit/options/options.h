@@ -73,24 +73,4 @@ Precision parse_precision(const std::string& name);
 /// model, native, S or HxW. Throws UsageError.
 InputSize parse_size(const std::string& size);
 
-/// Throws UsageError for a command that needs weights if only --architecture is given.
-void check_has_weights(const CommonOptions& options);
-/// Throws UsageError if an output is one of the weight files, which the results would replace.
-void check_no_weights(std::span<const std::filesystem::path> outputs,
-                      std::span<const std::filesystem::path> weights);
-
-/// --model, or the model shipped with the program. Throws Error if that is missing.
-std::filesystem::path model_path(const CommonOptions& options);
-/// With --sandbox: from now on this process reads only the model, the inputs and `others`, and writes next to
-/// the outputs. See enter_sandbox().
-void confine(const CommonOptions& options, std::span<const Input> inputs,
-             std::vector<std::filesystem::path> others, std::vector<std::filesystem::path> outputs);
-/// The options for loading the text tower of the model of `options`.
-TextOptions text_options(const CommonOptions& options);
-
-// These load --model; they throw UsageError as check_has_weights() does.
-std::shared_ptr<const Model> load_model(const CommonOptions& options);
-std::shared_ptr<const TextTower> load_text_tower(const CommonOptions& options);
-ImageAndText load_both_towers(const CommonOptions& options);
-
 }  // namespace vit::app

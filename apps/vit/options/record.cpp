@@ -11,6 +11,7 @@
 #include "apps/vit/ground/sha256.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/options/load_model.h"
 #include "vit/base/check.h"
 #include "vit/io/json.h"
 #include "vit/io/source_file.h"
@@ -192,8 +193,8 @@ void take_record(const std::string& record, const std::string& place, CommonOpti
     if (!options.quiet)
       print_failure(
           place,
-          "has no record of how it was made (an earlier release, or another program); give the options "
-          "that it was made with: --model, --size, --pad, ...");
+          "has no record of how it was made (an earlier release, or another program); give the options that "
+          "it was made with: --model, --size, --pad, ...");
     return;
   }
   const Json json = parse_json(record, place);

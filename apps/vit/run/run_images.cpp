@@ -9,6 +9,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/clips.h"
 #include "apps/vit/inputs/video_frames.h"
+#include "apps/vit/options/load_model.h"
 #include "vit/config.h"
 
 namespace vit::app {

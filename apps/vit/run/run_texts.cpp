@@ -6,6 +6,7 @@
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
 

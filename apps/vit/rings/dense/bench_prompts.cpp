@@ -16,6 +16,7 @@
 #include "apps/vit/ground/peak_memory.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
 #include "vit/config.h"

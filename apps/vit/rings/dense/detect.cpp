@@ -11,6 +11,7 @@
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/texts.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/dense_results.h"
@@ -27,18 +28,12 @@ namespace {
 
 constexpr const char* kFooter =
     "Boxes are [x0, y0, x1, y1] in pixels from the upper left corner, in the order of the model, or of "
-    "falling "
-    "scores where a box may have several classes (RF-DETR, LW-DETR), those with "
-    "a "
-    "score above\n"
+    "falling scores where a box may have several classes (RF-DETR, LW-DETR), those with a score above\n"
     "--threshold. The output is one file of arrays, .safetensors or .npz: for input I boxes.I (n, 4), "
-    "scores.I "
-    "(n) and\n"
+    "scores.I (n) and\n"
     "classes.I (n) int32; with --raw boxes.I (N, 4) as center, width and height from 0 to 1, logits.I (N, "
     "classes; of\n"
-    "YOLOS, no object at the end), objectness.I (N) where there is one. Or "
-    "FOLDER/, "
-    "with files\n"
+    "YOLOS, no object at the end), objectness.I (N) where there is one. Or FOLDER/, with files\n"
     "for each image:\n"
     "  color  NAME_color.png, the image with frames, names and scores\n"
     "  coco   NAME.json, a list of image_id, category_id, bbox [x, y, width, height] and score\n"
@@ -186,8 +181,7 @@ Command detect_command() {
            {.name = "--threshold",
             .type_name = "P",
             .help = "Boxes with a score above P; default: that of the model's library (OWL 0.1, DETRs and "
-                    "YOLOS 0.5, "
-                    "SAM 3 0.3)",
+                    "YOLOS 0.5, SAM 3 0.3)",
             .target = parsed_target(
                 options->threshold,
                 [](const std::string& value) { return static_cast<float>(parse_real(value, 0.0, 1.0)); })}},

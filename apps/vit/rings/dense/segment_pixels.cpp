@@ -12,6 +12,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/input_reader.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/record.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"

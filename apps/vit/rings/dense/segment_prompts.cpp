@@ -13,6 +13,7 @@
 #include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/prompt_results.h"

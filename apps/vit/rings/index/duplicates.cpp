@@ -13,6 +13,7 @@
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/rings/index/index_run.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"

@@ -14,6 +14,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/inputs/texts.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/record.h"
 #include "apps/vit/rings/index/index_run.h"
 #include "apps/vit/rings/index/index_search.h"
@@ -26,10 +27,8 @@ namespace vit::app {
 namespace {
 
 constexpr const char* kFooter =
-    "FOLDER is an index from vit index; its model, features, size and loading options are "
-    "used.\n"
-    "Scores are cosines; ties are in the order of "
-    "the\n"
+    "FOLDER is an index from vit index; its model, features, size and loading options are used.\n"
+    "Scores are cosines; ties are in the order of the\n"
     "index. Several queries are combined: the mean of their vectors is searched for. With --each every "
     "query\n"
     "is searched separately. Texts need an index of a model with a text tower, of the features that are "

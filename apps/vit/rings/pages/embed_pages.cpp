@@ -9,6 +9,7 @@
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/page_vectors.h"
 #include "apps/vit/outputs/result_writer.h"
 #include "apps/vit/rings/rings.h"

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/page_vectors.h"
 #include "apps/vit/options/record.h"
 #include "apps/vit/rings/rings.h"

@@ -25,6 +25,7 @@
 #include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/rings/serve/http/http_client.h"
 #include "vit/base/check.h"

@@ -20,6 +20,7 @@
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/options.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/rings/serve/http/http.h"

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
 #include "apps/vit/rings/dense/coco_files.h"

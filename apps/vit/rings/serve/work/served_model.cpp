@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "apps/vit/ground/usage_error.h"
+#include "apps/vit/options/load_model.h"
 #include "apps/vit/options/record.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
