@@ -124,8 +124,10 @@ void print_row(const Passes& passes, const Schedule& schedule, double of_one) {
 
 void print_kinds(const Simulation& simulation, int threads) {
   std::printf(
-      "\n| loop, %d threads | of a pass | tasks | part of the time, %% | waits of imbalance, %% | of "
-      "serial parts, %% | teams, %% |\n|---|---|---|---|---|---|---|\n",
+      "\n"
+      "| loop, %d threads | of a pass | tasks | part of the time, %% | waits of imbalance, %% | of serial "
+      "parts, %% | teams, %% |\n"
+      "|---|---|---|---|---|---|---|\n",
       threads);
   const double percent = 100 / simulation.all.total;
   for (const LoopKind& kind : simulation.kinds) {
@@ -170,8 +172,8 @@ void bench(const Options& options, const std::shared_ptr<const Model>& model, st
 void run(const Options& options) {
   const TeamCosts costs = measure_costs();
   std::printf(
-      "%s, %d cores, vit %s; a loop costs a team of two %.2f us, a team %.1f us; of n threads log2(n) "
-      "times as much is assumed\n",
+      "%s, %d cores, vit %s; a loop costs a team of two %.2f us, a team %.1f us; of n threads log2(n) times "
+      "as much is assumed\n",
       cpu_name().c_str(), num_threads(), version(), costs.loop * 1e6, costs.team * 1e6);
   for (const std::size_t size : options.sizes) {
     for (const Precision precision : options.precisions) {

@@ -301,8 +301,8 @@ TEST_CASE("layouts: numbers are brought into the order of the model") {
   std::string layout = replaced(own_layout(), "\"trunk.stage.{block}.ffn.shrink.*\"",
                                 "\"trunk.stage.{block}.ffn.shrink.bias\"");
   layout = replaced(layout, "\"fc2\"",
-                    "\"fc2.weight\": {\"source\": \"trunk.stage.{block}.ffn.shrink.weight\", "
-                    "\"transposed\": true}, \"fc2.bias\"");
+                    "\"fc2.weight\": {\"source\": \"trunk.stage.{block}.ffn.shrink.weight\", \"transposed\": "
+                    "true}, \"fc2.bias\"");
   layout = replaced(layout, "trunk.stage.{block}.ln_a.*", "norms.{2*block+1}.*");
   LoadedTower found = load_by(layout, folder.path()), expected = load_by(own_layout());
   check_same(found, expected);

@@ -328,8 +328,7 @@ TEST_CASE("towers: what CroCo's files note of heads and positions is read") {
   const std::string call =
       "AsymmetricMASt3R(pos_embed='RoPE100', patch_embed_cls='ManyAR_PatchEmbed', img_size=(512, 512), "
       "head_type='catmlp+dpt', output_mode='pts3d+desc24', depth_mode=('exp', -inf, inf), conf_mode=('exp', "
-      "1, "
-      "inf), dec_num_heads=12, enc_embed_dim=48, enc_depth=1, enc_num_heads=5, two_confs=True)";
+      "1, inf), dec_num_heads=12, enc_embed_dim=48, enc_depth=1, enc_num_heads=5, two_confs=True)";
   const auto args = [&](const std::string& text) {
     return model.member("args", op::global("argparse", "Namespace") + ")\x81" +
                                     op::dict(model.member("model", op::string(text))) + "b");

@@ -247,8 +247,8 @@ ClassifierHead load_head(const std::filesystem::path& path) {
   const TensorFile file = internal::open_safetensors(path);
   VIT_CHECK(!file.metadata().contains(internal::kPixelsMember), kWhere.with(ErrorKind::mismatch),
             path.string(),
-            ": has classes of pixels, made by vit fit --truth; vit segment --classifier uses it, "
-            "and heads of images come from vit fit FOLDER");
+            ": has classes of pixels, made by vit fit --truth; vit segment --classifier uses it, and heads "
+            "of images come from vit fit FOLDER");
   return internal::read_head(file);
 }
 

@@ -22,8 +22,7 @@ constexpr std::size_t kMaxFileBytes = JsonLimits().max_bytes;
 constexpr std::size_t kMaxClasses = std::size_t{1} << 22;  // as in ModelConfig
 constexpr const char* kForms =
     "one name per line, index and name per line, a JSON list, a JSON object by index or by name, or CSV with "
-    "a "
-    "header";
+    "a header";
 
 // ------------------------------------------------------------------------------------------------------ JSON
 
@@ -131,8 +130,7 @@ void check_encoding(std::string_view content, const std::filesystem::path& file)
   const auto line = 1 + std::ranges::count(content.substr(0, valid), '\n');
   fail(kWhere, file.string(), ", line ", line,
        ": is not UTF-8 (Latin-1 or another code page?); save the names of classes as UTF-8: iconv -f LATIN1 "
-       "-t "
-       "UTF-8 ",
+       "-t UTF-8 ",
        file.filename().string());
 }
 

@@ -22,8 +22,7 @@ constexpr std::string_view kUnpack = "unpack it; folders and .tar files are read
 constexpr std::string_view kDevelop = "develop it to TIFF, PNG or JPEG first, with darktable or dcraw_emu";
 constexpr std::string_view kFrames =
     "vit embed, classify, depth, segment, detect, pose and anomaly score take its frames; else extract them: "
-    "ffmpeg "
-    "-i FILE frames/%05d.png";
+    "ffmpeg -i FILE frames/%05d.png";
 constexpr std::string_view kFlax =
     "in transformers from_pretrained(..., from_flax=True) and save_pretrained() convert them";
 constexpr std::string_view kDicom = "convert it to PNG or TIFF, with pydicom or dcmj2pnm (dcmtk)";

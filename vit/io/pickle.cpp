@@ -236,14 +236,13 @@ struct TensorClass {
 };
 constexpr TensorClass kTensorClasses[] = {
     {"torch.distributed.tensor",
-     "DTensor, the shards of one process; save a full state dictionary "
-     "(get_model_state_dict with full_state_dict=True)"},
+     "DTensor, the shards of one process; save a full state dictionary (get_model_state_dict with "
+     "full_state_dict=True)"},
     {"torch.distributed._tensor",
-     "DTensor, the shards of one process; save a full state dictionary "
-     "(get_model_state_dict with full_state_dict=True)"},
+     "DTensor, the shards of one process; save a full state dictionary (get_model_state_dict with "
+     "full_state_dict=True)"},
     {"torch.distributed._shard",
-     "ShardedTensor, the shards of one process; save with "
-     "StateDictType.FULL_STATE_DICT"},
+     "ShardedTensor, the shards of one process; save with StateDictType.FULL_STATE_DICT"},
     {"torchao", "quantized by torchao; save the model before it is quantized"},
     {"bitsandbytes", "quantized by bitsandbytes; save the model before it is quantized"},
 };

@@ -160,14 +160,13 @@ void read_legacy(Archive& archive) {
   const std::string name = file.path().string();
   VIT_CHECK(file.text(0, 1) != "\x80", kOpen.with(ErrorKind::unsupported), name,
             ": a pickle, but not one of torch.save(), which starts with a magic number of PyTorch; load it "
-            "where it "
-            "was written and torch.save() the state_dict()");
+            "where it was written and torch.save() the state_dict()");
   constexpr std::size_t kTarMagic = 257;
   VIT_CHECK(
       file.size() < kTarMagic + 5 || file.text(kTarMagic, 5) != "ustar", kOpen.with(ErrorKind::unsupported),
       name,
-      ": a tar archive, the format of PyTorch 0.1 or a packed folder; unpack it, or load it with PyTorch "
-      "and torch.save() it again");
+      ": a tar archive, the format of PyTorch 0.1 or a packed folder; unpack it, or load it with PyTorch and "
+      "torch.save() it again");
   refuse_download_leftovers(file, name, kOpen);
   fail(kOpen, name, ": is not a PyTorch checkpoint; expected a zip archive");
 }

@@ -163,8 +163,8 @@ std::string formula_of_kind(const RopeConvention& c) {
                   " to ", c.highest, " geometric; x, y in [-1, 1] times sqrt(W/H), sqrt(H/W)");
     case ConventionKind::golden_gate_nd:
       return text(
-          "w_f (u . p), u = erfinv(2 frac(n g^-a) - 1) of unit length, a = 1 for y and 2 for x, "
-          "g^3 = g + 1, n = h d/2 + f + 1, w = ",
+          "w_f (u . p), u = erfinv(2 frac(n g^-a) - 1) of unit length, a = 1 for y and 2 for x, g^3 = g + 1, "
+          "n = h d/2 + f + 1, w = ",
           c.lowest, " to ", c.highest, " geometric");
     case ConventionKind::line:
       return c.rule == FrequencyRule::exp_pi ? "t exp(-pi 2k/d)" : text("t ", c.theta, "^(-2k/d)");

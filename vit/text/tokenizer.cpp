@@ -104,8 +104,7 @@ std::vector<std::int32_t> framed(const std::vector<TokenId>& content, const Text
 
 std::string words_of(const BuiltTokenizer& built, Cleaning cleaning, TextLibrary library) {
   constexpr std::string_view kRepairs =
-      "repairs as in ftfy (UTF-8 read as Latin-1 or windows-1252, but no other tables), HTML decoded "
-      "twice, ";
+      "repairs as in ftfy (UTF-8 read as Latin-1 or windows-1252, but no other tables), HTML decoded twice, ";
   std::string words = std::string(to_string(library)) + ": ";
   switch (cleaning) {
     case Cleaning::none: return words + built.steps;
@@ -166,8 +165,7 @@ Tokenizer Tokenizer::load_for_model(const std::filesystem::path& model,
   VIT_CHECK(of_model || weights, kWhere.with(ErrorKind::unsupported), model.string(),
             ": has no text tower: neither its configuration nor the tensor token_embedding.weight");
   VIT_CHECK(of_model || !tokenizer.empty(), kWhere.with(ErrorKind::io), model.string(),
-            ": has no vocabulary; CLIP's is published as bpe_simple_vocab_16e6.txt.gz in the folder "
-            "clip of "
+            ": has no vocabulary; CLIP's is published as bpe_simple_vocab_16e6.txt.gz in the folder clip of "
             "github.com/openai/CLIP and with huggingface.co/openai/clip-vit-base-patch32: give either as the "
             "tokenizer");
   TextLibrary library = options.library;

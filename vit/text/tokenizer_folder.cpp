@@ -290,8 +290,7 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
     folder.cleaning = Cleaning::lower;
   }
   VIT_CHECK(!folder.name.empty(), kWhere.with(ErrorKind::io), folder.folder.string(),
-            ": the tokenizer is unknown: tokenizer_config.json, tokenizer.json, vocab.json with "
-            "merges.txt "
+            ": the tokenizer is unknown: tokenizer_config.json, tokenizer.json, vocab.json with merges.txt "
             "or open_clip_config.json is missing; they are published with the weights");
   VIT_CHECK(is_known(folder.name), kWhere, folder.folder.string(), ": the tokenizer class ",
             plain_or_quoted(folder.name), " is not known");

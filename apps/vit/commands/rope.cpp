@@ -119,8 +119,7 @@ void add_choices(std::vector<Option>& list, RopeOptions& o) {
   };
   add("--coordinates", "RULE",
       "index (default), scaled to --reference, centered in [-1, 1], corners at 0 and --reference - 1, "
-      "linspace "
-      "with the corners at -1 and 1, or fraction with the centers in [0, 1]",
+      "linspace with the corners at -1 and 1, or fraction with the centers in [0, 1]",
       choice_target(o.coordinates, kCoordinates));
   add("--offset", "A", "Added to the index of a patch", real_target(o.offset, -1e6, 1e6));
   add("--reference", "HxW", "Grid that coordinates are scaled to, or whose corners they share",

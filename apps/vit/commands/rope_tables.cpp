@@ -57,8 +57,7 @@ RopeConvention convention_of(const RopeOptions& o) {
     if (o.reference && !c.is_reference_native)
       fail_usage(
           "--reference: only Perception Encoder of timm and V-JEPA 2.1 have one for each model; give the "
-          "choices "
-          "in place of --family");
+          "choices in place of --family");
     if (o.reference) c.reference = *o.reference;
     return c;
   }

@@ -21,8 +21,7 @@ namespace {
 
 constexpr const char* kFooter =
     "One JSON object per line: {\"text\": ..., \"ids\": [...], \"tokens\": [...]}. With --model ids are "
-    "padded "
-    "and cut\n"
+    "padded and cut\n"
     "to the context length of the model, with only --tokenizer neither.\n"
     "Libraries clean texts differently: open_clip repairs them as ftfy does, decodes HTML and\n"
     "removes punctuation for some models; transformers does none of that. The default is the library of the "

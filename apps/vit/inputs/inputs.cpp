@@ -396,8 +396,7 @@ std::vector<fs::path> class_folders(const fs::path& root, const std::string& ope
   std::error_code error;
   VIT_CHECK(fs::exists(root, error), operation, root.string(), ": no such folder");
   VIT_CHECK(fs::is_directory(root, error), operation, root.string(),
-            ": is a file; expected a folder with one subfolder of images per class; unpack archives "
-            "first");
+            ": is a file; expected a folder with one subfolder of images per class; unpack archives first");
   std::vector<fs::path> folders = entries_of(root, error);
   VIT_CHECK(!error, operation, root.string(), ": ", error.message());
   std::erase_if(folders, [](const fs::path& path) {

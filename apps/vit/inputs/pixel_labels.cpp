@@ -44,8 +44,8 @@ void check_colors(const PixelLabels& labels) {
       VIT_CHECK(
           difference > kAlike, kLabels, labels.file, ": the colors ", color_name(labels.found[b]), " and ",
           color_name(labels.found[a]),
-          " of two classes are nearly the same; paint without soft edges (antialiasing), or with colors "
-          "that differ");
+          " of two classes are nearly the same; paint without soft edges (antialiasing), or with colors that "
+          "differ");
     }
   }
 }
@@ -85,8 +85,8 @@ PixelLabels read_png_labels(const fs::path& path, std::span<const std::size_t> u
   if (is_gray) out.kind = LabelKind::indices;
   VIT_CHECK(
       png.channels == 1 || is_gray || !png.alpha.empty(), kLabels, path.string(),
-      ": is an RGB image without transparency; labels are indices in a gray or palette PNG, or strokes on "
-      "a transparent one (RGBA, alpha 0 = not labeled)");
+      ": is an RGB image without transparency; labels are indices in a gray or palette PNG, or strokes on a "
+      "transparent one (RGBA, alpha 0 = not labeled)");
   VIT_CHECK(png.bits <= 8, kLabels, path.string(), ": a PNG of ", png.bits, " bits; labels have 8");
   for (std::size_t i = 0; i < png.values.num_elements(); ++i) {
     std::int64_t value = png.values.data()[i];

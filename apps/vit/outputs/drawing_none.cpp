@@ -9,8 +9,7 @@ namespace {
 [[noreturn]] void fail_without_opencv() {
   fail(Where{"draw", ErrorKind::unsupported},
        "this build of vit has no OpenCV: configure with -DVIT_OPENCV=ON (package libopencv-imgproc-dev); "
-       "--data "
-       "writes the numbers without it");
+       "--data writes the numbers without it");
 }
 
 }  // namespace

@@ -6,8 +6,8 @@ namespace vit::internal::codecs {
 Decoded decode_tiff(const Source& source) {
   refuse_unsupported(
       source,
-      "TIFF files cannot be read: vit was built without this codec; add tiff to VIT_CODECS, or "
-      "give decoded pixels");
+      "TIFF files cannot be read: vit was built without this codec; add tiff to VIT_CODECS, or give decoded "
+      "pixels");
 }
 
 std::unique_ptr<RowSource> open_tiff(const Source& source) {

@@ -35,8 +35,8 @@ void check_member(const Json& value) {
                                     (key.ends_with("_config") && !holds(kHarmlessConfigs));
   VIT_CHECK(!is_set(value) || (!default_scaling_rule && !holds(kRefused)), kWhere, value.where(),
             key == "use_dora" ? " is set: DoRA" : " is set",
-            ", which is not implemented; merge_and_unload() and "
-            "save_pretrained() in PEFT merge it into its base");
+            ", which is not implemented; merge_and_unload() and save_pretrained() in PEFT merge it into its "
+            "base");
   if (key != "init_lora_weights" || !value.is_string()) return;
   const std::string_view start = value.as_string();
   VIT_CHECK(std::ranges::find(kPlainStarts, start) != std::end(kPlainStarts), kWhere, value.where(), " is ",

@@ -70,15 +70,12 @@ constexpr const char* kNoTower<PromptConfig> =
 template <>
 constexpr const char* kNoTower<PageConfig> =
     ": has no encoder of pages; that of ColModernVBERT is implemented. Of ColPali and ColQwen2, whose "
-    "encoders "
-    "are decoders of language, the image tower runs: vit embed --features merged";
+    "encoders are decoders of language, the image tower runs: vit embed --features merged";
 template <>
 constexpr const char* kNoTower<TextConfig> =
     ": has no supported text tower; supported are those of CLIP, SigLIP, MetaCLIP 2, TIPSv2, Perception "
-    "Encoder "
-    "and "
-    "dino.txt, in the files of transformers, OpenCLIP and the publishers; texts of ColModernVBERT are "
-    "questions to pages (vit embed --features page, PageEncoder)";
+    "Encoder and dino.txt, in the files of transformers, OpenCLIP and the publishers; texts of "
+    "ColModernVBERT are questions to pages (vit embed --features page, PageEncoder)";
 
 /// Sets the fields of a tower that depend on the values of tensors.
 void finish(LoadedTower<ModelConfig>& checkpoint, const SourceFiles& files) {

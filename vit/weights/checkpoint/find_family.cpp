@@ -81,8 +81,7 @@ std::string all_anchors() {
     VIT_CHECK(type != known, kWhere, files.weights_name, ": ", type,
               ": the head of this model is not implemented; of dense heads those of depth_anything, dpt, "
               "tipsv2_dpt, chmv2, eomt, owlv2, owlvit, yolos, rf_detr, lw_detr, vitpose, Depth Anything 3 "
-              "and DINOv2's own "
-              "files are");
+              "and DINOv2's own files are");
   }
   fail(kWhere, files.weights_name, ": its config.json is from transformers, with the model_type ",
        in_quotes(type), ", which no supported family of Vision Transformers has");

@@ -18,8 +18,7 @@ struct OtherLayout {
 constexpr OtherLayout kLayouts[] = {
     {"mask_head.", "class_head.",
      "these are the names of EoMT's own training; the folder of transformers is read (hf download "
-     "tue-mps/...), or "
-     "convert the file with transformers' convert_eomt_to_hf.py"},
+     "tue-mps/...), or convert the file with transformers' convert_eomt_to_hf.py"},
     {"keypoint_head.", "backbone.",
      "these are the names of mmpose; the folder of transformers is read (hf download "
      "usyd-community/vitpose-...)"},
@@ -32,9 +31,7 @@ constexpr OtherLayout kLayouts[] = {
      "publisher"},
     {"vision_backbone.trunk.", "vision_backbone.",
      "these are the names of the publisher's sam3.pt; those of transformers in the same repository are read: "
-     "hf "
-     "download "
-     "facebook/sam3 --exclude sam3.pt --local-dir sam3"},
+     "hf download facebook/sam3 --exclude sam3.pt --local-dir sam3"},
     {"image_encoder.patch_embed.", "mask_decoder.",
      "these are the names of Segment Anything 1, which is not read"},
 };
@@ -58,8 +55,7 @@ std::string foreign_layout(const TensorFile& tensors) {
   const auto format = tensors.metadata().find("format");
   if (format != tensors.metadata().end() && format->second == "mlx")
     return "the file was converted for MLX, which keeps the channels of convolutions last; take the PyTorch "
-           "or "
-           "safetensors checkpoint that it was made from";
+           "or safetensors checkpoint that it was made from";
   for (const OtherLayout& layout : kLayouts) {
     if (holds(entries, layout.first) && holds(entries, layout.second)) return std::string(layout.sentence);
   }

@@ -112,8 +112,7 @@ void set_backend(const ProcessorClass& processor, const ModelOptions& options, P
       processor.name == "DINOv3ViT" || processor.name == kOwlv2 || processor.name == kRfDetr;
   VIT_CHECK(!pil || !in_float, kWhere.with(ErrorKind::unsupported), config.source, ": Hugging Face's ",
             processor.name,
-            " processor resizes in float, as torchvision does, so there are no Pillow results "
-            "to reproduce");
+            " processor resizes in float, as torchvision does, so there are no Pillow results to reproduce");
   config.pillow = options.pillow;
   config.crop_rounding = CropRounding::floor;
   config.pad_rounding = pil ? PadRounding::extra_top_left : PadRounding::extra_bottom_right;

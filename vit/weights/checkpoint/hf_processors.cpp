@@ -223,10 +223,9 @@ const ProcessorClass& find_processor(const Json& file, const std::string& model_
        " is not implemented; ViT, DeiT, Beit, Pvt, Bit, DINOv3ViT, Siglip, Siglip2, Tipsv2, Tipsv2Dpt, CLIP, "
        "ChineseCLIP, Llava, LlavaNext, LlavaOnevision, Blip, Flava, Gemma3, GotOcr2, Cohere2Vision, "
        "Idefics3, SmolVLM, DPT, PromptDepthAnything, CHMv2, Eomt, Owlv2, OwlViT, Yolos, RfDetr, "
-       "DeformableDetr, VitPose, "
-       "Sam3, Sapiens2, Llama4, VideoMAE, VJEPA2Video, Qwen2VL, Qwen2VLVideo, Qwen3VLVideo, Glm4vVideo, "
-       "Glm4v, "
-       "PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, Kimi_K25, KimiVL and Gemma4 are");
+       "DeformableDetr, VitPose, Sam3, Sapiens2, Llama4, VideoMAE, VJEPA2Video, Qwen2VL, Qwen2VLVideo, "
+       "Qwen3VLVideo, Glm4vVideo, Glm4v, PaddleOCRVL, VideoLlama3, Ernie4_5_VLMoe, Pixtral, Kimi_K25, KimiVL "
+       "and Gemma4 are");
 }
 
 }  // namespace vit::internal

@@ -50,8 +50,7 @@ std::string describe_quantization(const TensorFile& tensors, const std::optional
   if (program.empty()) return "";
   return "the weights are quantized by " + program +
          ", which is not read; load the model in its library, call dequantize() and save it, or take the "
-         "original "
-         "weights (--dtype reduces precision here)";
+         "original weights (--dtype reduces precision here)";
 }
 
 }  // namespace vit::internal

@@ -204,8 +204,7 @@ std::string TensorMatcher::advice() const {
   };
   if (any_name_has(".lora_A") || any_name_has(".lora_B")) {
     return "; the file holds LoRA factors that are not joined to the weights: merge_and_unload() before it "
-           "is "
-           "saved, or save_pretrained() of the adapter, which ModelOptions::adapter adds";
+           "is saved, or save_pretrained() of the adapter, which ModelOptions::adapter adds";
   }
   if (!files_.options.layout.empty() && missing_.empty() && wrong_.empty())
     return "; a buffer that the model does not need is named under \"ignore\" of the layout file, with the "

@@ -47,8 +47,7 @@ void refuse_any_view(const SourceFiles& files) {
     VIT_CHECK(files.find(name) == nullptr, kWhere.with(ErrorKind::unsupported), files.weights_name, ": ",
               name,
               " belongs to a model of Depth Anything 3 for any number of views, which is not implemented; "
-              "those for one "
-              "image (mono, metric) are");
+              "those for one image (mono, metric) are");
   }
 }
 

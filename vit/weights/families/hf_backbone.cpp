@@ -19,9 +19,7 @@ const Family& backbone_family(const SourceFiles& inner) {
   }
   fail(kWhere, inner.config_name(), ": backbone_config has the model_type ", in_quotes(type),
        "; backbones of dinov2, dinov2_with_registers, dinov3_vit, tipsv2_vision_model, vit, rf_detr_dinov2 "
-       "and "
-       "lw_detr_vit are "
-       "implemented");
+       "and lw_detr_vit are implemented");
 }
 
 }  // namespace
@@ -30,8 +28,8 @@ SourceFiles backbone_files(const SourceFiles& files) {
   const auto nested = files.config->find("backbone_config");
   VIT_CHECK(
       nested && nested->is_object(), kWhere, files.config_name(),
-      ": backbone_config must describe the backbone; one that is named (backbone, use_timm_backbone) is "
-      "not implemented");
+      ": backbone_config must describe the backbone; one that is named (backbone, use_timm_backbone) is not "
+      "implemented");
   return {.tensors = files.tensors,
           .options = files.options,
           .config = *nested,

@@ -89,8 +89,8 @@ ParsedModel read(const SourceFiles& files) {
                   .ignored = {kWholeModelIgnored}};
   if (!out.config.encoder.clipped) out.ignored.push_back(kUnusedBounds);
   out.notes.push_back(
-      "patches are read pixel by pixel, as in transformers; timm 1.0.31 reads the same weights "
-      "channel by channel, and its numbers differ");
+      "patches are read pixel by pixel, as in transformers; timm 1.0.31 reads the same weights channel by "
+      "channel, and its numbers differ");
   add_whole_model_notes(files, out);
   return out;
 }

@@ -96,8 +96,8 @@ double theta_of(const SourceFiles& files) {
     std::from_chars(noted.data() + kRope.size(), noted.data() + noted.size(), theta);
   VIT_CHECK(theta >= 1.0 && theta < 1e9, kWhere.with(ErrorKind::unsupported), files.weights_name,
             ": positions ", in_quotes(noted),
-            " are not those of CroCo v2, DUSt3R and MASt3R, \"RoPE100\"; those "
-            "of CroCo v1, sines and cosines, are not implemented");
+            " are not those of CroCo v2, DUSt3R and MASt3R, \"RoPE100\"; those of CroCo v1, sines and "
+            "cosines, are not implemented");
   return theta;
 }
 
@@ -110,8 +110,7 @@ ParsedModel read(const SourceFiles& files) {
   const TensorEntry* const fc1 = files.find("enc_blocks.0.mlp.fc1.weight");
   VIT_CHECK(patch != nullptr && patch->shape.size() == 4 && fc1 != nullptr && fc1->shape.size() == 2, kWhere,
             files.weights_name,
-            ": patch_embed.proj.weight (C, 3, P, P) and enc_blocks.0.mlp.fc1.weight (h, C) "
-            "are expected");
+            ": patch_embed.proj.weight (C, 3, P, P) and enc_blocks.0.mlp.fc1.weight (h, C) are expected");
   ParsedModel out{.config = {}, .layout = {kRows}, .ignored = {kDecoder}};
   ModelConfig& c = out.config;
   c.family = "croco";

@@ -84,8 +84,7 @@ ParsedModel read_kind(const SourceFiles& files, const Architecture& architecture
       }
       notes.push_back(
           "other sizes: raw patch indices and a bilinear table, as Meta's code has it; overrides[\"rules\"] "
-          "= "
-          "\"timm\" chooses timm's way");
+          "= \"timm\" chooses timm's way");
     }
     if (width != 0)
       notes.push_back("logits and projected are the same embedding; timm calls the projection a classifier");

@@ -90,8 +90,8 @@ void add_map_options(std::vector<Option>& list, MapEvaluation& evaluation) {
       {.name = "--truth",
        .type_name = "PATH",
        .help =
-           "A folder of maps named as the images: depths as .npy, .pfm or PNG of 16 bits, classes as "
-           "PNG; or COCO's panoptic annotations, a .json file; with --classifier what vit fit --truth takes",
+           "A folder of maps named as the images: depths as .npy, .pfm or PNG of 16 bits, classes as PNG; or "
+           "COCO's panoptic annotations, a .json file; with --classifier what vit fit --truth takes",
        .target = text_target(evaluation.truth),
        .group = kMapGroup});
   list.push_back({.name = "--truth-scale",

@@ -70,8 +70,7 @@ void add_prompt_options(std::vector<Option>& list, PromptChoices& choices) {
 void fail_without_prompts() {
   fail_usage(
       "this model cuts out what prompts say: name phrases with --classes \"yellow bus, person\", show boxes "
-      "with "
-      "--boxes FILE, or mark one object with --points X,Y or --box X0,Y0,X1,Y1");
+      "with --boxes FILE, or mark one object with --points X,Y or --box X0,Y0,X1,Y1");
 }
 
 void take_points(std::vector<std::string>& inputs, PromptChoices& choices) {

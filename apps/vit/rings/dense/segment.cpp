@@ -46,11 +46,9 @@ constexpr const char* kFooter =
     "pixels are\n"
     "those where it is the strongest and reaches --mask-threshold.\n"
     "Prompts (SAM 3) find every instance of --classes and --boxes, or one object at --points and in --box: "
-    "masks that "
-    "may\n"
+    "masks that may\n"
     "overlap, in falling score. Arrays are masks.I (n, H, W) uint8, boxes.I (n, 4), scores.I (n) and "
-    "segmentation.I, "
-    "the\n"
+    "segmentation.I, the\n"
     "best segment of each pixel; with --raw class_logits.I, presence_logits.I, boxes.I (0 to 1), "
     "mask_logits.I and\n"
     "semantic_logits.I of each class, or of objects mask_logits.I, scores.I and object_logits.I.\n"
@@ -69,8 +67,7 @@ constexpr const char* kFooter =
 
 constexpr const char* kSegmentFormatHelp =
     "Files of FOLDER/: png, color (default: both), coco, csv of --regions; and json or text for the lines, "
-    "which "
-    "are json with arrays";
+    "which are json with arrays";
 constexpr const char* kPanopticEnding = "_panoptic.png";
 constexpr MapFormat kSegmentFormats[]{
     {"png", ".png"}, {"color", "_color.png"}, {"coco", ".json", kPanopticEnding}, {"csv", ".csv"}};

@@ -8,8 +8,7 @@ namespace {
 
 [[noreturn]] void fail_without_fit(const char* command) {
   fail(Where{command, ErrorKind::unsupported},
-       "classes of pixels are not in this build: they need "
-       "-DVIT_RING_FIT=ON when it is built");
+       "classes of pixels are not in this build: they need -DVIT_RING_FIT=ON when it is built");
 }
 
 }  // namespace

@@ -42,9 +42,8 @@ Option trust_option(bool& trusts_index) {
   return {.name = "--trust-index",
           .type_name = "",
           .help =
-              "Let FAISS read the files of an index of 0.2; only for your own files. Indexes of this "
-              "release do not "
-              "need it",
+              "Let FAISS read the files of an index of 0.2; only for your own files. Indexes of this release "
+              "do not need it",
           .flag = &trusts_index};
 }
 

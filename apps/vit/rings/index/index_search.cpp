@@ -26,8 +26,7 @@ VectorIndex open_faiss(const std::filesystem::path& folder, const IndexContents&
   }
   note = text(
       "vectors.faiss was not written by this user or has changed; the FAISS index is rebuilt from the "
-      "vectors; "
-      "run vit index to store it");
+      "vectors; run vit index to store it");
   return VectorIndex::build(contents.facts.type, contents.vectors.read_all());
 }
 

@@ -8,8 +8,7 @@ namespace {
 [[noreturn]] void fail_without_faiss() {
   fail(Where{"index", ErrorKind::unsupported},
        "this build of vit has no FAISS: install libfaiss-dev and configure with -DVIT_FAISS=ON; types Flat "
-       "and "
-       "SQfp16 need none");
+       "and SQfp16 need none");
 }
 
 }  // namespace
