@@ -26,6 +26,12 @@ TEST_CASE("apps: info describes machine and model") {
   CHECK(contains(measured, "* chosen: "));
   CHECK(contains(measured, "GFLOP/s"));
   CHECK(json.at("kernels").at("available")[0].at("bfloat16").as_string().size() > 0);
+  for (const char* const name : {":portable", ":portable:portable", "reference:portable", "none"}) {
+    const RunResult named = run_vit({"info", "--json"}, {.environment = {{"VIT_KERNELS", name}}});
+    CAPTURE(named.err);
+    CHECK(named.num_errors() == (named.exit_code == 0 ? 0 : 1));  // sse4 has none that are portable
+    CHECK(named.exit_code <= 1);
+  }
   CHECK(contains(run_vit({"info", "--json"}, {.environment = {{"VIT_KERNELS", "reference"}}}).out,
                  "VIT_KERNELS"));
 

@@ -25,12 +25,12 @@ std::vector<KernelInfo> available_kernels() {
 }
 
 KernelInfo find_kernels(std::string_view name) {
-  return info_of(name.empty() ? kernels::default_kernels() : kernels::find_kernels(name));
+  return info_of(kernels::find_kernels(name));
 }
 
 BitsContract bits_contract(Precision precision, std::string_view name) {
   constexpr int kContract = 1;
-  const kernels::KernelTable& table = name.empty() ? kernels::default_kernels() : kernels::find_kernels(name);
+  const kernels::KernelTable& table = kernels::find_kernels(name);
   if (kernels::keeps_bits(table, precision)) return {.number = kContract, .why_not = ""};
   if (table.is_portable) {
     return {.why_not = text(to_string(precision),

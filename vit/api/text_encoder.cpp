@@ -18,10 +18,6 @@ namespace {
 
 constexpr Where kWhere{"TextEncoder", ErrorKind::argument};
 
-const kernels::KernelTable& table_for(const TextOptions& options) {
-  return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
-}
-
 Tokenizer tokenizer_of(const std::filesystem::path& path, const TextOptions& options,
                        const TextConfig& config) {
   return Tokenizer::load_for_model(path, options.tokenizer,
@@ -43,7 +39,8 @@ struct TextTower::Parts {
         ": its text tower gives a vector for each token and none for a text; its texts are prompts, which "
         "PromptSegmenter takes");
     Tokenizer tokenizer = tokenizer_of(folder.path(), options, checkpoint.config);
-    TextTransformer transformer(checkpoint.config, checkpoint.weights, table_for(options), options.precision);
+    TextTransformer transformer(checkpoint.config, checkpoint.weights, kernels::find_kernels(options.kernels),
+                                options.precision);
     return std::shared_ptr<const TextTower>(
         new TextTower(std::make_unique<const Parts>(Parts{.transformer = std::move(transformer),
                                                           .tokenizer = std::move(tokenizer),

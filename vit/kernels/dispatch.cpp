@@ -56,11 +56,17 @@ const std::vector<const KernelTable*>& available_kernels() {
   return tables;
 }
 
-const KernelTable& find_kernels(std::string_view name) {
-  if (name.ends_with(kPortable)) {
-    name.remove_suffix(kPortable.size());
-    return portable_variant(name.empty() ? default_kernels() : find_kernels(name));
-  }
+namespace {
+
+const KernelTable& fastest_kernels() {
+  return *available_kernels().front();
+}
+
+/// `unnamed` gives the table of the name "".
+const KernelTable& table_named(std::string_view name, const KernelTable& (*unnamed)()) {
+  if (name.empty()) return unnamed();
+  if (name.ends_with(kPortable))
+    return portable_variant(table_named(name.substr(0, name.size() - kPortable.size()), unnamed));
   for (const KernelTable* table : available_kernels()) {
     if (table->name == name) return *table;
   }
@@ -71,11 +77,16 @@ const KernelTable& find_kernels(std::string_view name) {
        "'; available: ", names_of(available_kernels()));
 }
 
+}  // namespace
+
+const KernelTable& find_kernels(std::string_view name) {
+  return table_named(name, default_kernels);
+}
+
 const KernelTable& default_kernels() {
   static const KernelTable& chosen = []() -> const KernelTable& {
     const char* const name = std::getenv("VIT_KERNELS");
-    if (name != nullptr && *name != '\0') return find_kernels(name);
-    return *available_kernels().front();
+    return table_named(name == nullptr ? "" : name, fastest_kernels);
   }();
   return chosen;
 }

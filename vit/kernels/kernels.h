@@ -263,11 +263,12 @@ bool keeps_bits(const KernelTable& table, Precision precision);
 /// Tables that this machine supports, fastest first; the last one is "reference", naive loops in double
 /// precision.
 const std::vector<const KernelTable*>& available_kernels();
-/// The table of that name; NAME:portable, or :portable for the default one, has the portable arithmetics for
-/// bfloat16 and int8. Throws Error if no such table was built, or this machine does not support it.
+/// The table of that name, default_kernels() for ""; NAME:portable, or :portable for the default one, has the
+/// portable arithmetics for bfloat16 and int8. Throws Error if no such table was built, or this machine does
+/// not support it.
 const KernelTable& find_kernels(std::string_view name);
-/// The table named by the environment variable VIT_KERNELS, else the fastest. Throws Error as find_kernels
-/// does.
+/// The table named by the environment variable VIT_KERNELS (:portable: of the fastest), else the fastest.
+/// Throws Error as find_kernels does.
 const KernelTable& default_kernels();
 
 }  // namespace vit::internal::kernels

@@ -3,31 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "vit/base/checked.h"
 #include "vit/base/dtype.h"
+#include "vit/base/rounded.h"
 #include "vit/kernels/int8.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/targets.h"
 
 namespace vit::internal::kernels {
 namespace {
-
-double activated(double x, Activation activation) {
-  switch (activation) {
-    case Activation::none: return x;
-    case Activation::gelu: return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
-    case Activation::gelu_tanh: {
-      const double inner = std::sqrt(2.0 * std::numbers::inv_pi) * (x + 0.044715 * x * x * x);
-      return x / (1.0 + std::exp(-2.0 * inner));  // 0.5 (1 + tanh z) = 1 / (1 + exp(-2 z))
-    }
-    case Activation::quick_gelu: return x / (1.0 + std::exp(-1.702 * x));
-    case Activation::silu: return x / (1.0 + std::exp(-x));
-    case Activation::relu: return std::max(x, 0.0);
-  }
-  return x;
-}
 
 std::size_t float_row_bytes(std::size_t) noexcept {
   return 0;

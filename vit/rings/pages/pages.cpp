@@ -67,8 +67,7 @@ std::shared_ptr<const PageModel> PageModel::load(const std::filesystem::path& pa
                                                  const ModelOptions& options,
                                                  const TextOptions& text_options) {
   const CheckpointFolder folder(path, options);
-  const kernels::KernelTable& table =
-      options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
+  const kernels::KernelTable& table = kernels::find_kernels(options.kernels);
   internal::LoadedTower found = folder.load<PageConfig>();
   std::shared_ptr<const Model> image = LayersOf::load_image(folder);
   const ModelConfig& tower = image->config();

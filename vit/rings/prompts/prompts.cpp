@@ -113,8 +113,7 @@ std::shared_ptr<const PromptModel> PromptModel::load(const std::filesystem::path
                                                      const ModelOptions& options,
                                                      const TextOptions& text_options) {
   const CheckpointFolder folder(path, options);
-  const kernels::KernelTable& table =
-      options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
+  const kernels::KernelTable& table = kernels::find_kernels(options.kernels);
   internal::LoadedTower found = folder.load<PromptConfig>();
   const PromptConfig& config = found.config;
   auto parts = std::make_unique<PromptParts>();

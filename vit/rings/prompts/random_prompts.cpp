@@ -67,8 +67,7 @@ std::shared_ptr<const PromptModel> PromptModel::random(const std::string& archit
   VIT_CHECK(architecture == "sam3", kRandomWhere, "there is no model of prompts '", architecture,
             "'; there is sam3");
   auto parts = std::make_unique<PromptParts>();
-  parts->kernels =
-      options.kernels.empty() ? &kernels::default_kernels() : &kernels::find_kernels(options.kernels);
+  parts->kernels = &kernels::find_kernels(options.kernels);
   parts->image = Model::random(architecture, options);
   parts->config.family = architecture;
   parts->config.clicks = ClickConfig{};
