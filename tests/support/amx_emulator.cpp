@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "vit/kernels/amx.h"
+
 namespace vit::test {
 namespace {
 
@@ -251,14 +253,25 @@ void on_illegal_instruction(int, siginfo_t*, void* context_address) {
 
 }  // namespace
 
+namespace {
+
+bool is_native = false;
+
+}  // namespace
+
 void emulate_amx() {
   static const bool is_installed = [] {
+    is_native = internal::kernels::amx_support() == internal::kernels::Amx::permitted;
     struct sigaction action = {};
     action.sa_sigaction = on_illegal_instruction;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     return ::sigaction(SIGILL, &action, nullptr) == 0;
   }();
   static_cast<void>(is_installed);
+}
+
+bool runs_on_tiles(unsigned long before) noexcept {
+  return is_native || num_instructions > before;
 }
 
 unsigned long num_emulated() noexcept {
@@ -271,6 +284,9 @@ unsigned long num_emulated() noexcept {
 
 namespace vit::test {
 void emulate_amx() {}
+bool runs_on_tiles(unsigned long) noexcept {
+  return false;
+}
 unsigned long num_emulated() noexcept {
   return 0;
 }

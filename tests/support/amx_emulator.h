@@ -5,7 +5,8 @@
 
 namespace vit::test {
 
-/// Installs the handler, once. Other illegal instructions end the process as before.
+/// Asks the system for tiles, which executes the instructions itself if the processor has them, and installs
+/// the handler, once. Other illegal instructions end the process as before.
 void emulate_amx();
 
 /// Whether emulate_amx() can work here.
@@ -19,5 +20,7 @@ constexpr bool can_emulate_amx() {
 
 /// Instructions that this thread had executed for it.
 unsigned long num_emulated() noexcept;
+/// Whether there were more since num_emulated() was `before`, or the processor executes them.
+bool runs_on_tiles(unsigned long before) noexcept;
 
 }  // namespace vit::test
