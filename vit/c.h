@@ -362,7 +362,7 @@ VIT_API void vit_preprocessor_free(vit_preprocessor* preprocessor);
 /* The rules in words, a few lines; lives as long as the preprocessor. NULL for NULL. */
 VIT_API const char* vit_preprocessor_describe(const vit_preprocessor* preprocessor);
 
-/* Preprocesses inputs of the kinds PATH, ENCODED and PIXELS. `stage` is VIT_PIXELS or VIT_CROPPED
+/* Preprocesses inputs of the kinds PATH, ENCODED, PIXELS and CLIP. `stage` is VIT_PIXELS or VIT_CROPPED
  * (UNSUPPORTED for rules that resize in float and so have no 8-bit stage), and the name of the results.
  * Inputs that fail do not stop the others; the status is that of the first one that failed. */
 VIT_API vit_status vit_preprocessor_run(const vit_preprocessor* preprocessor, const vit_input* inputs,
@@ -474,11 +474,11 @@ VIT_API vit_status vit_session_create(const vit_model* model, const vit_session_
 /* Frees the session. */
 VIT_API void vit_session_free(vit_session* session);
 
-/* The outputs of a run. An empty request means VIT_PROJECTED if the model has it, else VIT_POOLED,
- * as `vit embed` does. */
+/* The outputs of a run. An empty request means VIT_MERGED if the model has it, else VIT_PROJECTED, else
+ * VIT_POOLED, else VIT_PATCHES, as `vit embed` does. */
 typedef struct vit_request {
   size_t struct_size;       /* sizeof the struct, set by the caller */
-  uint32_t features;        /* VIT_POOLED | VIT_CLS | ... up to VIT_LOGITS */
+  uint32_t features;        /* VIT_POOLED | VIT_CLS | ...: all but VIT_BLOCK and VIT_ATTENTION */
   int32_t normalize;        /* not 0: vectors (all of shape (n, C)) are divided by their length */
   const int64_t* blocks;    /* numbers of blocks for VIT_BLOCK, negative ones from the end */
   size_t num_blocks;        /* of blocks */

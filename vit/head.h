@@ -1,4 +1,5 @@
-// From the tokens of an image to its vector and its classes. Letters: B images, T tokens, C channels.
+// From the tokens of an image to its vector and its classes. Letters: B images, T tokens, C channels, V
+// numbers of the pooled vector: 2 C for class_and_patch_mean, else C.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +32,8 @@ struct HeadTensors {
   NormTensors pool_norm{};         // (C)
   LinearTensors fc1{};             // (F, C)
   LinearTensors fc2{};             // (C, F)
-  NormTensors pooled_norm{};       // (C): of the pooled vector
-  LinearTensors classifier{};      // (classes, C)
+  NormTensors pooled_norm{};       // (V): of the pooled vector
+  LinearTensors classifier{};      // (classes, V)
 };
 
 /// Settings of a head.

@@ -90,7 +90,7 @@ class VIT_API Model {
   /// size, edges that are not multiples of it (unless config().patch.drops_remainder or the native size), or
   /// another size than the native one if the reference library refuses that (config().image.fixed_size).
   GridSize grid_for(std::size_t height, std::size_t width) const;
-  /// The steps of an input of so many planes (ModelConfig::stack): 1 for one image, else images over
+  /// The steps of an input of so many planes (ImageConfig::stack): 1 for one image, else images over
   /// patch_frames. Throws Error if the model cannot take it.
   std::size_t steps_for(std::size_t num_planes) const;
   /// Throws Error if no file of the checkpoint defines the preprocessing.

@@ -34,15 +34,15 @@ class OutputWriter;
 /// each: its name in files and on the command line, its shape, and which models have it. The values below
 /// 1 << 17 are the bits of vit/c.h.
 enum class Output : std::uint32_t {
-  pooled = 1,                 // (C), as the library of the checkpoint defines it
-  projected = 2,              // (E), joint image-text space, not normalized
-  class_token = 4,            // (C), after the final norm; "cls"
-  patches = 8,                // (h, w, C), after the final norm
-  tokens = 16,                // (T, C), after the final norm, prefix first; cells by MergerConfig::tokens
-  embedded = 32,              // (T, C), tokens entering block 0
-  logits = 64,                // (num_classes)
-  block = 128,                // (T, C), tokens leaving a block, before the final norm
-  attention = 256,            // (heads, T, T), softmax probabilities of a block, rows are queries
+  pooled = 1,       // (C), as the library of the checkpoint defines it
+  projected = 2,    // (E), joint image-text space, not normalized
+  class_token = 4,  // (C), after the final norm; "cls"
+  patches = 8,      // (h, w, C), after the final norm
+  tokens = 16,      // (T, C), after the final norm, prefix first; cells by MergerConfig::tokens_after
+  embedded = 32,    // (T, C), tokens entering block 0
+  logits = 64,      // (num_classes)
+  block = 128,      // (T, C), tokens leaving a block, before the final norm
+  attention = 256,  // (heads, T, T), softmax probabilities of a block, rows are queries
   attention_query = 1 << 13,  // (heads, T), those of one query: memory is linear in the number of tokens
   /// (T), attention rollout (Abnar and Zuidema 2020) from a token at the output of its block back to the
   /// tokens that enter block 0: products of (mean over the heads + identity) / 2. Costs about as much again

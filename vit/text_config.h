@@ -61,7 +61,7 @@ struct VIT_API TextConfig {
   /// counted (RoBERTa). 0: all tokens are counted.
   std::size_t first_position = 0;
   bool token_norm = false;                        // norm before block 0 (BERT)
-  bool sum_norm = false;                          // EncoderConfig::sum_norm
+  bool sum_norm = false;                          // BlockNorms::of_sums
   bool final_norm = true;                         // norm after the last block
   float norm_eps = 1e-5f;                         // of all norms
   Activation activation = Activation::gelu;       // of the MLPs

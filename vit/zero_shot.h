@@ -21,9 +21,8 @@ struct VIT_API ClassVectors {
   std::vector<std::string> names;  // (n)
   Tensor<float> vectors;           // (n, E), each of length 1
 
-  /// Compares the vector of an image (E), which need not be normalized, with the classes: scale * cosine +
-  /// bias
-  /// -> logits (n). Throws Error if a vector has another length.
+  /// Compares the vector of an image (E), which need not be normalized, with the classes:
+  /// scale * cosine + bias -> logits (n). Throws Error if a vector has another length.
   void compare(std::span<const float> image, const TextScore& score, std::span<float> logits) const;
 };
 
@@ -32,6 +31,10 @@ inline constexpr const char* kDefaultTemplate = "This is a photo of {}.";
 
 /// `text` with each {} replaced by the label. Throws Error if it has none.
 VIT_API std::string fill_template(const std::string& text, const std::string& label);
+
+/// The mean (E) of vectors (n, E) that are divided by their lengths; it is not normalized itself, and not
+/// finite if a vector is zero. Throws Error if sizes differ, or there are no vectors.
+VIT_API void mean_direction(TensorView<const float> vectors, std::span<float> mean);
 
 /// One vector per class: the mean of the normalized vectors of the class in all templates, normalized again,
 /// as in open_clip's build_zero_shot_classifier; for one template the normalized vector itself. No templates

@@ -219,6 +219,31 @@ TEST_CASE("session: wrong use is an Error of the library") {
   CHECK(&taken.model() == model.get());
 }
 
+TEST_CASE("session: class tokens of several tiles are asked for with all tokens") {
+  ModelConfig config;
+  config.image = {.height = 16, .width = 16, .stack = StackRule::apart};
+  config.patch.size = 8;
+  config.embed_dim = 16;
+  config.encoder.depth = 1;
+  config.attention.num_heads = 2;
+  config.mlp.dim = 32;
+  config.tokens.class_token = true;
+  const auto model = Model::random(config);
+  Session session(model);
+  Tensor<float> pixels(Shape{1, 6, 16, 16});
+  for (std::size_t i = 0; i < pixels.num_elements(); ++i) pixels.data()[i] = static_cast<float>(i % 7);
+  Outputs of_two, of_one;
+  session.forward(pixels, {Output::class_token, Output::tokens, Output::pooled}, of_two);
+  const ImageOutputs two = of_two[0];
+  CHECK(two[Output::tokens].shape() == Shape{2, 5, 16});
+  CHECK(two[Output::pooled].shape() == Shape{2, 16});
+  CHECK_ERROR(ErrorKind::mismatch, ("tokens"), two[Output::class_token]);
+  const TensorView<const float> second(pixels.data() + 3 * 16 * 16, Shape{1, 3, 16, 16});
+  session.forward(second, {Output::class_token}, of_one);
+  const std::span<const float> token(two[Output::tokens][1].row(0), 16);
+  CHECK(std::ranges::equal(of_one[0].class_token(), token));
+}
+
 TEST_CASE("session: cosine and length of embeddings") {
   const std::vector<float> a{3, 4, 0}, b{0, 0, 2}, zero{0, 0, 0}, longer{1, 2, 3, 4};
   CHECK(cosine_similarity(a, a) == doctest::Approx(1.0));

@@ -3,6 +3,7 @@
 // next right call works.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -23,6 +24,7 @@ namespace {
 using position::RopeFrequencies;
 
 constexpr std::size_t kHuge = std::size_t{1} << 60;
+constexpr std::size_t kWrapped = std::numeric_limits<std::size_t>::max();  // + 1 is 0
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// `call` throws an Error of this kind and nothing else.
@@ -117,6 +119,9 @@ TEST_CASE("wrong calls: sessions") {
   wrong(
       "no bytes", [&] { session.run(std::span<const std::byte>(), Output::logits, outputs); },
       ErrorKind::format);
+  const TensorView<const float> no_pixels(nullptr, Shape{3, 64, 64});
+  wrong("pixels of no memory",
+        [&] { session.run_pixels(std::span(&no_pixels, 1), Output::logits, results); });
   wrong("an empty LoadFile", [&] { session.run(LoadFile{}, Output::logits, outputs); });
   wrong("an empty LoadImage", [&] { session.run(LoadImage{}, Output::logits, outputs); });
   wrong("an empty LoadPixels", [&] { session.run(LoadPixels{}, Output::logits, outputs); });
@@ -243,6 +248,44 @@ TEST_CASE("wrong calls: classifiers and heads") {
   wrong("an empty head applied", [] {
     std::vector<float> x(3), values(2);
     ClassifierHead().apply(x, values);
+  });
+  const auto apply = [](const ClassifierHead& head) {
+    std::vector<float> x(3), values(2);
+    head.apply(x, values);
+  };
+  const auto functions = [] {
+    ClassifierHead head;
+    head.labels = {"a", "b"};
+    head.mean = Tensor<float>(Shape{3});
+    head.scale = Tensor<float>(Shape{3});
+    std::ranges::fill(head.scale.flat(), 1.0f);
+    head.coefficients = Tensor<float>(Shape{2, 3});
+    head.intercepts = Tensor<float>(Shape{2});
+    return head;
+  };
+  apply(functions());
+  wrong("a head without means", [&] {
+    ClassifierHead head = functions();
+    head.mean = {};
+    apply(head);
+  });
+  wrong("a head with few scales", [&] {
+    ClassifierHead head = functions();
+    head.scale = Tensor<float>(Shape{2});
+    apply(head);
+  });
+  wrong("a head with few intercepts", [&] {
+    ClassifierHead head = functions();
+    head.intercepts = Tensor<float>(Shape{1});
+    apply(head);
+  });
+  wrong("a head with a class without a label", [&] {
+    ClassifierHead head;
+    head.method = FitMethod::knn;
+    head.labels = {"a", "b"};
+    head.vectors = Tensor<float>(Shape{1, 3});
+    head.classes = {2};
+    apply(head);
   });
   wrong(
       "vectors of no path", [] { load_class_vectors(""); }, ErrorKind::io);
@@ -393,6 +436,11 @@ TEST_CASE("wrong calls: parts") {
   wrong("factors of another grid", [&] { attention(x, x, x, table, 1, {.num_heads = 2}); });
   wrong("factors of another width", [&] { attention(x, x, x, table, 0, {.num_heads = 1}); });
   wrong("a huge prefix", [&] { attention(x, x, x, table, kHuge, {.num_heads = 2}); });
+  for (const std::size_t prefix : {kWrapped - 4, kWrapped - 3, kWrapped})
+    wrong("a prefix that wraps around", [&] { attention(x, x, x, table, prefix, {.num_heads = 2}); });
+  const auto part_of_table = position::build_axial_table<float>(position::grid_coords({1, 2}),
+                                                                RopeFrequencies::from_theta(1, 100.0));
+  wrong("factors of a part of the tokens", [&] { attention(x, x, x, part_of_table, 0, {.num_heads = 2}); });
   Workspace emptied_memory;
   wrong("a moved workspace",
         [&] { attention(x, x, x, {}, 0, out, emptied(emptied_memory), {.num_heads = 2}); });
@@ -426,6 +474,8 @@ TEST_CASE("wrong calls: parts") {
   wrong("tokens of no memory",
         [&] { encoder.forward(TensorView<float>(nullptr, x.shape()), {}, 0, memory); });
   wrong("encoder on -1 threads", [&] { encoder.forward(x, {}, 0, memory, -1); });
+  const position::RopeFactors factors[] = {part_of_table};
+  wrong("an encoder with factors of a part of the tokens", [&] { encoder.forward(x, factors, 0, memory); });
   wrong("a moved encoder", [&] { emptied(encoder).forward(x, {}, 0, memory); });
   CHECK(encoder.depth() == 0);
 
@@ -489,6 +539,7 @@ TEST_CASE("wrong calls: positions") {
   wrong("rotate nothing", [&] { rotate(TensorView<float>(), table); });
   wrong("rotate no memory", [&] { rotate(TensorView<float>(nullptr, x.shape()), table); });
   wrong("rotate a huge prefix", [&] { rotate(x, table, kHuge); });
+  wrong("rotate a prefix that wraps around", [&] { rotate(few, table, kWrapped); });
   wrong("resample nothing", [] {
     resample_table({}, 0, {2, 2}, {4, 4}, TableResampling::bicubic_antialias);
   });
@@ -509,6 +560,19 @@ TEST_CASE("wrong calls: positions") {
   wrong("a convention of width 0", [&] { frequency_vectors(convention, 0); });
   wrong("a convention of a grid of 0", [&] { coordinates(convention, {0, 0}); });
   wrong("no generators", [] { normal_form_of({}); });
+  wrong("a normal form without phases", [] {
+    RopeNormalForm form = normal_form(rope_conventions().front(), {2, 2}, 16);
+    form.phases.clear();
+    normal_angles(form, {2, 2});
+  });
+  Tensor<double> vectors(Shape{1, 4, 1, 4});
+  const Tensor<double> angles(Shape{4, 2});
+  const std::vector<ChannelPair> beyond{{0, 1}, {2, 4096}}, pairs{{0, 1}, {2, 3}};
+  wrong("pairs beyond the head", [&] { rotate_pairs(vectors, angles, beyond, RopeAngles::per_pair, 0); });
+  wrong("pairs after a prefix that wraps around", [&] {
+    Tensor<double> three_tokens(Shape{1, 3, 1, 4});
+    rotate_pairs(three_tokens, angles, pairs, RopeAngles::per_pair, kWrapped);
+  });
 }
 
 TEST_CASE("wrong calls: analysis") {

@@ -83,6 +83,8 @@ TEST_CASE("position: mixed factors differ by layer and head") {
     }
   }
   CHECK_THROWS_AS(context.factors(2), Error);
+  CHECK(context.bytes() ==
+        2 * 2 * 3 * 12 * 8 * sizeof(float));  // cos and sin of layers, heads, patches, pairs
 }
 
 TEST_CASE("position: rows of a learned table split into prefix and patches") {

@@ -1,5 +1,4 @@
 #include "vit/model.h"
-#include "vit/checkpoint.h"
 
 #include <cmath>
 #include <optional>
@@ -31,10 +30,6 @@ void check_statistics(const ModelOptions& options) {
   for (const double deviation : options.std)
     VIT_CHECK(std::isfinite(deviation) && deviation > 0.0, where, "std has a deviation of ", deviation,
               "; expected positive numbers");
-}
-
-const kernels::KernelTable& table_for(const ModelOptions& options) {
-  return options.kernels.empty() ? kernels::default_kernels() : kernels::find_kernels(options.kernels);
 }
 
 /// The preprocessing that the caller gave, or that of the published weights of the architecture.
@@ -74,7 +69,7 @@ std::optional<PreprocessConfig> fitting_preprocess(const CheckpointFolder& folde
 
 VisionTransformer transformer_of(const internal::LoadedTower<ModelConfig>& checkpoint,
                                  const ModelOptions& options) {
-  const kernels::KernelTable& table = table_for(options);
+  const kernels::KernelTable& table = kernels::find_kernels(options.kernels);
   VisionTransformer out{checkpoint.config, checkpoint.weights, table, options.precision};
   if (checkpoint.dense)
     out.set_dense(build_map_head(checkpoint.dense->config, checkpoint.dense->weights, checkpoint.config,

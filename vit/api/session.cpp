@@ -252,9 +252,9 @@ void Session::run_pixels(std::span<const TensorView<const float>> pixels, const 
   state().sizes.resize(pixels.size());
   state().frames.resize(pixels.size());
   for (std::size_t i = 0; i < pixels.size(); ++i) {
-    VIT_CHECK(pixels[i].rank() == 3 && pixels[i].is_contiguous(), kWhere, "pixels of image ", i,
-              " must be contiguous with shape (", model_->config().image.num_channels, ", H, W), got ",
-              pixels[i].shape().to_string());
+    VIT_CHECK(pixels[i].rank() == 3 && pixels[i].is_contiguous() && !pixels[i].empty(), kWhere,
+              "pixels of image ", i, " must be contiguous with shape (", model_->config().image.num_channels,
+              ", H, W), got ", pixels[i].describe());
     model_->steps_for(pixels[i].dim(0));
     require_finite(pixels[i], i);
     const ImageSize size{pixels[i].dim(1), pixels[i].dim(2)};

@@ -58,16 +58,10 @@ void add_means(TextEncoder& encoder, std::span<const std::string> classes,
   }
   const std::vector<std::string_view> views(texts.begin(), texts.end());
   const TextEmbeddings found = encoder.encode(views);
-  std::vector<double> mean(found.vectors.dim(1));
+  std::vector<float> mean(found.vectors.dim(1));
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    std::ranges::fill(mean, 0.0);
-    for (std::size_t j = 0; j < templates.size(); ++j) {
-      const std::span<const float> row(found.vectors.view().row(i * templates.size() + j), mean.size());
-      const double length = length_of(row);
-      for (std::size_t c = 0; c < mean.size(); ++c) mean[c] += double{row[c]} / length;
-    }
-    for (const double sum : mean)
-      means.push_back(static_cast<float>(sum / static_cast<double>(templates.size())));
+    mean_direction(found.vectors.view().part(i * templates.size(), templates.size()), mean);
+    means.insert(means.end(), mean.begin(), mean.end());
   }
 }
 
@@ -78,6 +72,19 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+void mean_direction(TensorView<const float> vectors, std::span<float> mean) {
+  VIT_CHECK(vectors.rank() == 2 && vectors.num_columns() == mean.size() && !vectors.empty(), kWhere,
+            "the mean of vectors ", vectors.describe(), " in ", mean.size(), " numbers");
+  std::vector<double> sums(mean.size());
+  for (std::size_t i = 0; i < vectors.num_rows(); ++i) {
+    const std::span<const float> row(vectors.row(i), mean.size());
+    const double length = length_of(row);
+    for (std::size_t c = 0; c < mean.size(); ++c) sums[c] += double{row[c]} / length;
+  }
+  for (std::size_t c = 0; c < mean.size(); ++c)
+    mean[c] = static_cast<float>(sums[c] / static_cast<double>(vectors.num_rows()));
+}
 
 std::string fill_template(const std::string& text, const std::string& label) {
   std::string out;

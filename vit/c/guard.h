@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "vit/base/check.h"
+#include "vit/base/tensor.h"
 #include "vit/c.h"
 
 namespace vit::internal {
@@ -76,6 +77,20 @@ Enum enum_of(std::int64_t value, Enum last, const char* name) {
   VIT_CHECK(value >= 0 && value <= static_cast<std::int64_t>(last), kCall, name, " is ", value,
             ", an undefined number");
   return static_cast<Enum>(value);
+}
+
+/// An array of the library, which the caller may read.
+inline vit_array array_of(const void* data, std::int32_t dtype, const Shape& shape) {
+  vit_array out{};
+  out.data = data;
+  out.dtype = dtype;
+  out.ndim = static_cast<std::uint32_t>(shape.rank());
+  for (std::size_t i = 0; i < shape.rank(); ++i) out.shape[i] = shape[i];
+  return out;
+}
+template <typename T>
+vit_array array_of(TensorView<const T> values) {
+  return array_of(values.data(), sizeof(T) == sizeof(double) ? VIT_FLOAT64 : VIT_FLOAT32, values.shape());
 }
 
 }  // namespace vit::internal

@@ -190,7 +190,9 @@ InputList::InputList(const vit_input* inputs, std::size_t count, std::size_t num
       num_channels_(num_channels),
       of_clips_(of_clips) {
   static_cast<void>(span_of(inputs, count, "inputs"));
-  if (count > 0) stride_ = inputs->struct_size;
+  if (count == 0) return;
+  stride_ = inputs->struct_size;
+  static_cast<void>(read(0));  // others lie at multiples of its size, which may be no size
 }
 
 vit_input InputList::read(std::size_t index) const {
@@ -373,6 +375,7 @@ vit_status vit_preprocessor_run(const vit_preprocessor* preprocessor, const vit_
   return guarded([&] {
     const vit_preprocessor& rules = object_at(preprocessor, "preprocessor");
     vit_results& out = object_at(results, "results");
+    out.clear();
     VIT_CHECK(stage == VIT_PIXELS || stage == VIT_CROPPED, kCall, "stage is ", stage,
               ", expected VIT_PIXELS or VIT_CROPPED");
     VIT_CHECK(stage == VIT_PIXELS || rules.preprocessor.has_crop_stage(), kCall.with(ErrorKind::unsupported),

@@ -88,16 +88,6 @@ vit_rope_table* make_table(const Tensor<double>& angles, const RopeChoices& choi
 }
 
 template <typename T>
-vit_array view(TensorView<const T> values) {
-  vit_array out{};
-  out.data = values.data();
-  out.dtype = sizeof(T) == sizeof(double) ? VIT_FLOAT64 : VIT_FLOAT32;
-  out.ndim = static_cast<std::uint32_t>(values.rank());
-  for (std::size_t i = 0; i < values.rank(); ++i) out.shape[i] = values.dim(i);
-  return out;
-}
-
-template <typename T>
 Tensor<T> sinusoidal(int32_t layout, GridSize grid, size_t dim, double base) {
   switch (layout) {
     case VIT_SINUSOIDAL_LINE:
@@ -198,8 +188,8 @@ vit_status vit_rope_table_get(const vit_rope_table* table, vit_array* cos, vit_a
   return guarded([&] {
     std::visit(
         [&](const auto& known) {
-          object_at(cos, "cos") = view(known.cos());
-          object_at(sin, "sin") = view(known.sin());
+          object_at(cos, "cos") = array_of(known.cos());
+          object_at(sin, "sin") = array_of(known.sin());
         },
         object_at(table, "table").table);
   });

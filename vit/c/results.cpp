@@ -21,15 +21,6 @@ std::size_t bytes_per_value(std::int32_t dtype) {
   }
 }
 
-vit_array view(const std::byte* data, std::int32_t dtype, const Shape& shape) {
-  vit_array out{};
-  out.data = data;
-  out.dtype = dtype;
-  out.ndim = static_cast<std::uint32_t>(shape.rank());
-  for (std::size_t i = 0; i < shape.rank(); ++i) out.shape[i] = shape[i];
-  return out;
-}
-
 }  // namespace
 
 void Column::start(ArrayName name, std::int32_t dtype, std::size_t num_inputs) {
@@ -77,7 +68,7 @@ void Column::finish() {
 vit_array Column::all() const {
   VIT_CHECK(is_uniform_, kCall.with(ErrorKind::mismatch), "the inputs have different shapes, the first ",
             first_shape_.to_string(), "; get them one by one");
-  vit_array out = view(bytes_.data(), dtype_, first_shape_);
+  vit_array out = array_of(bytes_.data(), dtype_, first_shape_);
   for (std::uint32_t i = out.ndim; i > 0; --i) out.shape[i] = out.shape[i - 1];
   out.shape[0] = entries_.size();
   ++out.ndim;
@@ -86,7 +77,7 @@ vit_array Column::all() const {
 
 vit_array Column::one(std::size_t input) const {
   const Entry& entry = entries_[input];
-  return view(bytes_.data() + entry.offset, dtype_, entry.shape);
+  return array_of(bytes_.data() + entry.offset, dtype_, entry.shape);
 }
 
 }  // namespace vit::internal

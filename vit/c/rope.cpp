@@ -127,25 +127,6 @@ vit_rope_form make_form(const char* name, const vit_rope_form_options& options) 
   return out;
 }
 
-vit_array array_of(const Tensor<double>& values) {
-  vit_array out{};
-  out.data = values.data();
-  out.dtype = VIT_FLOAT64;
-  out.ndim = static_cast<std::uint32_t>(values.shape().rank());
-  for (std::size_t i = 0; i < values.shape().rank(); ++i) out.shape[i] = values.shape()[i];
-  return out;
-}
-
-vit_array array_of(const std::vector<int32_t>& pairs) {
-  vit_array out{};
-  out.data = pairs.data();
-  out.dtype = VIT_INT32;
-  out.ndim = 2;
-  out.shape[0] = pairs.size() / 2;
-  out.shape[1] = 2;
-  return out;
-}
-
 /// A tensor of the caller's memory.
 TensorEntry entry_of(const char* name, const vit_array& array) {
   const std::string label = text_or_empty(name);
@@ -221,16 +202,16 @@ vit_status vit_rope_form_get(const vit_rope_form* form, int32_t name, vit_array*
     const vit_rope_form& known = object_at(form, "form");
     vit_array& out = object_at(array, "array");
     switch (name) {
-      case VIT_ROPE_COORDINATES: out = array_of(known.coordinates); break;
-      case VIT_ROPE_ANGLES: out = array_of(known.angles); break;
-      case VIT_ROPE_COS: out = array_of(known.cos); break;
-      case VIT_ROPE_SIN: out = array_of(known.sin); break;
-      case VIT_ROPE_FREQUENCIES: out = array_of(known.frequencies); break;
-      case VIT_ROPE_PHASES: out = array_of(known.phases); break;
-      case VIT_ROPE_PAIRS: out = array_of(known.pairs); break;
+      case VIT_ROPE_COORDINATES: out = array_of(known.coordinates.view()); break;
+      case VIT_ROPE_ANGLES: out = array_of(known.angles.view()); break;
+      case VIT_ROPE_COS: out = array_of(known.cos.view()); break;
+      case VIT_ROPE_SIN: out = array_of(known.sin.view()); break;
+      case VIT_ROPE_FREQUENCIES: out = array_of(known.frequencies.view()); break;
+      case VIT_ROPE_PHASES: out = array_of(known.phases.view()); break;
+      case VIT_ROPE_PAIRS: out = array_of(known.pairs.data(), VIT_INT32, {known.pairs.size() / 2, 2}); break;
       case VIT_ROPE_BASIS:
         VIT_CHECK(!known.form.basis.empty(), kCall, known.name, " has no basis of its own");
-        out = array_of(known.form.basis);
+        out = array_of(known.form.basis.view());
         break;
       default: fail(kCall, "name is ", name, ", an undefined number");
     }

@@ -46,7 +46,7 @@ class Features {
     for (const std::int64_t block : span_of(request.attention, request.num_attention, "attention"))
       add({VIT_ATTENTION, block}, {Output::attention, resolve_block(Output::attention, block, config)});
     if (wanted_.empty()) {
-      const Output output = default_output(config);
+      const Output output = standard_output(config);
       add({static_cast<std::uint32_t>(output)}, output);
     }
     check_request(request_, config, model.dense_config());

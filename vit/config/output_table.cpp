@@ -56,6 +56,8 @@ std::size_t num_deepstack(const ModelConfig& config) {
 
 TensorView<const float> first_token(TensorView<const float> tokens, const Outputs& outputs) {
   VIT_CHECK(outputs.has_class_token(), kWhere.with(ErrorKind::mismatch), "this model has no class token");
+  VIT_CHECK(tokens.rank() == 2, kWhere.with(ErrorKind::mismatch),
+            "class tokens of several tiles, one each: ask for tokens");
   return {tokens.row(outputs.num_late_tokens()), Shape{tokens.dim(1)}};
 }
 
@@ -363,6 +365,12 @@ OutputKey parse_output(std::string_view name, const ModelConfig& config, const D
 
 Output default_output(const ModelConfig& config) {
   return config.head.projection ? Output::projected : Output::pooled;
+}
+
+Output internal::standard_output(const ModelConfig& config) {
+  if (config.merger) return Output::merged;
+  const bool has_vector = config.projection_dim() != 0 || config.head.pooling != Pooling::none;
+  return has_vector ? default_output(config) : Output::patches;
 }
 
 // -------------------------------------------------------------------------------------- what a request needs

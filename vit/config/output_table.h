@@ -74,6 +74,10 @@ std::string pattern_of(const OutputRow& row);
 /// Size of the vector of an image, for a vector output.
 std::size_t vector_width(Output output, const ModelConfig& config);
 
+/// What is computed if nothing is requested: the visual tokens of a model for a language model, else
+/// default_output(), else patches.
+Output standard_output(const ModelConfig& config);
+
 /// Throws Error if the model does not have a requested output. `head`: its dense head, or null.
 void check_request(const Request& request, const ModelConfig& config, const DenseConfig* head);
 /// Whether the dense head is needed.

@@ -67,10 +67,10 @@ internal::Block block_of(const BlockTensors& tensors, const BlockOptions& option
 struct Encoder::Parts {
   const internal::kernels::Arithmetic* arithmetic;
   std::size_t num_heads;
-  double logit_factor = 1.0;
   bool is_parallel = false;
   std::size_t embed_dim = 0, attention_dim = 0, hidden_dim = 0;
   std::vector<internal::Block> blocks{};
+  std::vector<double> logit_factors{};  // of each block
 };
 
 Encoder::Encoder(std::span<const BlockTensors> blocks, const BlockOptions& options) {
@@ -89,7 +89,7 @@ Encoder::Encoder(std::span<const BlockTensors> blocks, const BlockOptions& optio
     parts.hidden_dim = std::max(parts.hidden_dim, tensors.fc1.weight.dim(0));
     parts.is_parallel = parts.is_parallel || tensors.norm2.gamma.empty();
     const double head_dim = static_cast<double>(tensors.proj.weight.dim(1) / options.num_heads);
-    if (options.scale != 0.0) parts.logit_factor = options.scale * std::sqrt(head_dim);
+    parts.logit_factors.push_back(options.scale != 0.0 ? options.scale * std::sqrt(head_dim) : 1.0);
   }
   parts_ = std::make_unique<const Parts>(std::move(parts));
 }
@@ -110,6 +110,8 @@ void Encoder::forward(TensorView<float> x, std::span<const position::RopeFactors
             x.describe());
   VIT_CHECK(factors.size() <= 1 || factors.size() == depth(), kEncoder, factors.size(), " factors for ",
             depth(), " blocks");
+  for (const position::RopeFactors& of_block : factors)
+    internal::check_factors(of_block, num_prefix, x.dim(1), kEncoder);
   internal::Activations& activations = memory.parts().activations;
   activations.reserve({.num_images = x.dim(0),
                        .num_tokens = x.dim(1),
@@ -122,10 +124,10 @@ void Encoder::forward(TensorView<float> x, std::span<const position::RopeFactors
                       *parts.arithmetic);
   const TensorView<float> rows(x.data(), Shape{x.num_rows(), x.num_columns()});
   internal::AttentionInput input{.sequences = internal::Sequences(x.dim(0), x.dim(1)),
-                                 .num_prefix = num_prefix,
-                                 .logit_factor = parts.logit_factor};
+                                 .num_prefix = num_prefix};
   for (std::size_t layer = 0; layer < depth(); ++layer) {
     if (!factors.empty()) input.rope = factors[factors.size() == 1 ? 0 : layer];
+    input.logit_factor = parts.logit_factors[layer];
     parts.blocks[layer].forward(rows, input, {.activations = activations, .threads = threads});
   }
 }

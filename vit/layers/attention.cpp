@@ -71,7 +71,7 @@ void Attention::multiply_qkv(const LinearInput& normed, const AttentionInput& in
   }
 }
 
-/// The columns of qkv (rows, 3A) head by head, in place; rows that are not queries have arbitrary numbers
+/// The columns of qkv (rows, A + 2G) head by head, in place; rows that are not queries have arbitrary numbers
 /// there, which are not read.
 void Attention::normalize_heads(TensorView<float> qkv, const Pass& pass) const {
   const std::optional<LayerNorm>* const norms[] = {&head_norms_.queries, &head_norms_.keys,

@@ -61,9 +61,10 @@ class Attention {
   /// Keys and values of all rows, queries of the query rows, in activations.qkv.
   AttentionRows compute_qkv(const NormedRows& x, const AttentionInput& input, const Pass& pass) const;
   void normalize_heads(TensorView<float> qkv, const Pass& pass) const;
-  /// `input`, with the keys and values that complete windows.
+  /// Differential attention: that of the second half of each head is subtracted from that of the first.
   void attend_twice(const AttentionRows& rows, const AttentionInput& input, TensorView<float> heads,
                     const Pass& pass) const;
+  /// `input`, with the keys and values that complete windows.
   AttentionInput completed(const AttentionInput& input) const;
   void multiply_qkv(const LinearInput& normed, const AttentionInput& input, TensorView<float> qkv,
                     const Pass& pass) const;

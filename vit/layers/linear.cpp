@@ -1,11 +1,10 @@
 #include "vit/layers/linear.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/base/rounded.h"
 
 namespace vit::internal {
 namespace {
@@ -32,20 +31,6 @@ void clip_rows(TensorView<float> rows, std::size_t first, std::size_t count, flo
     for (std::size_t c = 0; c < rows.num_columns(); ++c)
       rows.row(row)[c] = std::min(std::max(rows.row(row)[c], low), high);
   }
-}
-
-/// The activation of layers that clip, which cannot be fused with the product; in double and rounded once,
-/// because float functions of the C library differ between processors.
-double activated(double x, Activation activation) {
-  switch (activation) {
-    case Activation::none: return x;
-    case Activation::gelu: return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
-    case Activation::gelu_tanh: return x / (1.0 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
-    case Activation::quick_gelu: return x / (1.0 + std::exp(-1.702 * x));
-    case Activation::silu: return x / (1.0 + std::exp(-x));
-    case Activation::relu: return std::max(x, 0.0);
-  }
-  return x;
 }
 
 /// The columns `outliers` of a weight (N, K), transposed, with zeros after N.
@@ -172,6 +157,7 @@ void Linear::finish_clipped(TensorView<float> out, const Pass& pass, const Linea
     for (std::size_t row = first; row < first + count; ++row) {
       for (std::size_t c = 0; c < out.num_columns(); ++c) {
         float& x = out.row(row)[c];
+        // of layers that clip, which cannot be fused with the product
         x = static_cast<float>(activated(x, epilogue.activation));
         if (!epilogue.multiplier.empty()) x *= epilogue.multiplier.row(row)[c];
       }

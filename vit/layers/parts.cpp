@@ -71,6 +71,14 @@ void check_threads(int threads, const Where& where) {
   VIT_CHECK(threads >= 0, where, "threads is ", threads, "; 0 = all cores");
 }
 
+void check_factors(const position::RopeFactors& factors, std::size_t num_prefix, std::size_t num_tokens,
+                   const Where& where) {
+  if (!rotates(factors, where)) return;
+  VIT_CHECK(checked_add(num_prefix, factors.num_patches, where) == num_tokens, where, "factors for ",
+            factors.num_patches, " patches and ", num_prefix, " prefix tokens, images have ", num_tokens,
+            " tokens");
+}
+
 std::optional<LayerNorm> optional_norm(const NormTensors& tensors, std::size_t width, std::string_view name,
                                        const Where& where) {
   if (tensors.gamma.empty()) return std::nullopt;
@@ -167,6 +175,7 @@ void attention(TensorView<const float> q, TensorView<const float> k, TensorView<
   VIT_CHECK(out.shape() == q.shape() && !out.empty(), kAttention, "out must have shape ",
             q.shape().to_string(), ", got ", out.describe());
   check_memory(q, out, kAttention);
+  internal::check_factors(factors, num_prefix, q.dim(1), kAttention);
   const internal::Sequences sequences = sequences_of(q, options);
   internal::Activations& activations = memory.parts().activations;
   activations.reserve({.num_images = sequences.size(),

@@ -6,12 +6,6 @@
 
 namespace vit::internal {
 
-GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_size) {
-  VIT_CHECK(patch_size != 0 && height >= patch_size && width >= patch_size, "patch_grid", "an image of ",
-            height, " x ", width, " (height x width) holds no patch of edge ", patch_size);
-  return {height / patch_size, width / patch_size};
-}
-
 void patchify(TensorView<const float> pixels, const PatchConfig& cut, std::size_t grid_row,
               TensorView<float> rows, std::span<const std::uint32_t> places) {
   VIT_CHECK(pixels.rank() == 3, "patchify", "pixels must have shape (channels, H, W), got ",

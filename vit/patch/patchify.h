@@ -11,10 +11,6 @@
 
 namespace vit::internal {
 
-/// Grid of whole patches in an image; a remainder of the edges is dropped. Throws Error if an edge is
-/// shorter than the patch.
-GridSize patch_grid(std::size_t height, std::size_t width, std::size_t patch_size);
-
 /// pixels (K, H, W) -> the w of the rows (N, K P P) that belong to the patches of row `grid_row` of the grid,
 /// channel-major as in the weight of a convolution (K, P, P): index = channel P P + y P + x. Patch n goes to
 /// row n, or to row places[n]. Of `cut` size, padding and steps count. Throws Error if `rows` has another

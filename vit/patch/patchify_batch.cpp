@@ -12,7 +12,9 @@ constexpr Where kPatchify{"patchify", ErrorKind::argument};
 Shape shape_of_patches(const TensorView<const float>& pixels, std::size_t patch_size) {
   VIT_CHECK(pixels.rank() == 4 && !pixels.empty(), kPatchify, "pixels must have shape (B, K, H, W), got ",
             pixels.describe());
-  const GridSize grid = internal::patch_grid(pixels.dim(2), pixels.dim(3), patch_size);
+  const GridSize grid = PatchConfig{.size = patch_size}.grid(pixels.dim(2), pixels.dim(3));
+  VIT_CHECK(grid.rows != 0, kPatchify, "an image of ", pixels.dim(2), " x ", pixels.dim(3),
+            " (height x width) holds no patch of edge ", patch_size);
   return {pixels.dim(0), grid.rows * grid.columns, pixels.dim(1) * patch_size * patch_size};
 }
 

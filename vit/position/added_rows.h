@@ -18,9 +18,9 @@ struct RowsOfGrid {
   Tensor<float> patches;               // (N, C); empty if none is added
   std::vector<Tensor<float>> between;  // (T, C), to all tokens after each block but the last; or none
 
-  /// Bytes of the rows between blocks, which are large.
-  std::size_t between_bytes() const noexcept {
-    return between.empty() ? 0 : between.size() * between.front().num_elements() * sizeof(float);
+  std::size_t bytes() const {
+    const std::size_t of_one = between.empty() ? 0 : between.front().flat().size_bytes();
+    return prefix.flat().size_bytes() + patches.flat().size_bytes() + between.size() * of_one;
   }
 };
 

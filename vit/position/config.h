@@ -173,7 +173,7 @@ struct PositionConfig {
   RopeKind rope = RopeKind::none;                         // rotation of queries and keys
   CoordinateRule coordinates = CoordinateRule::index;     // the angles are proportional to it
   double coordinate_offset = 0.0;                         // added to the index of a patch
-  GridSize reference_grid;                                // G_ref of scaled_to_reference
+  GridSize reference_grid;                                // G_ref of scaled_to_reference and corners
   AxisOrder axis_order = AxisOrder::x_then_y;             // axis of the first half of the pairs
   RopePairing pairing = RopePairing::neighbors;           // channels of a pair
   double theta = 100.0;                                   // base of the frequencies

@@ -21,24 +21,21 @@ std::optional<CoordinateRule> grid_rule(PatchCoordinates rule) {
     case PatchCoordinates::index: return CoordinateRule::index;
     case PatchCoordinates::scaled_to_reference: return CoordinateRule::scaled_to_reference;
     case PatchCoordinates::centered: return CoordinateRule::centered;
+    case PatchCoordinates::corners: return CoordinateRule::corners;
     default: return std::nullopt;
   }
 }
 
 /// Coordinates of the patches of one axis by a rule that models of this library do not have.
-std::vector<double> other_coordinates(const RopeConvention& c, std::size_t length, std::size_t reference) {
+std::vector<double> other_coordinates(const RopeConvention& c, std::size_t length) {
   VIT_CHECK(length > 1 || c.coordinates == PatchCoordinates::fraction, kConvention, "coordinates by ",
             to_string(c.coordinates), " are not defined for a side of one patch");
   VIT_CHECK(c.offset == 0.0, kConvention, "coordinates by ", to_string(c.coordinates), " have no offset");
-  const auto count = static_cast<double>(length), wanted = static_cast<double>(reference);
+  const auto count = static_cast<double>(length);
   std::vector<double> out(length);
   for (std::size_t at = 0; at < length; ++at) {
     const auto i = static_cast<double>(at);
-    switch (c.coordinates) {
-      case PatchCoordinates::corners: out[at] = i * (wanted - 1.0) / (count - 1.0); break;
-      case PatchCoordinates::linspace: out[at] = 2.0 * i / (count - 1.0) - 1.0; break;
-      default: out[at] = (i + 0.5) / count; break;
-    }
+    out[at] = c.coordinates == PatchCoordinates::linspace ? 2.0 * i / (count - 1.0) - 1.0 : (i + 0.5) / count;
   }
   return out;
 }
@@ -237,8 +234,8 @@ AxisCoordinates axis_coordinates(const RopeConvention& c, GridSize grid) {
     out.columns = grid_coords({1, grid.columns}, options).t_x;
     out.rows = grid_coords({grid.rows, 1}, options).t_y;
   } else {
-    out.columns = other_coordinates(c, grid.columns, c.reference.columns);
-    out.rows = other_coordinates(c, grid.rows, c.reference.rows);
+    out.columns = other_coordinates(c, grid.columns);
+    out.rows = other_coordinates(c, grid.rows);
   }
   if (c.window != 0) {
     const AxisCoordinates corner = out;
@@ -327,10 +324,15 @@ void rotate_pairs(TensorView<double> x, TensorView<const double> angles, std::sp
   const std::size_t heads = angles.rank() == 3 ? angles.dim(0) : 1;
   const std::size_t patches = angles.rank() < 2 ? 0 : angles.dim(angles.rank() - 2);
   const std::size_t count = per == RopeAngles::per_channel ? 2 * pairs.size() : pairs.size();
-  VIT_CHECK(x.rank() == 4 && x.num_columns() >= 2 * pairs.size() && x.dim(1) == num_prefix + patches &&
-                angles.num_columns() == count && (heads == 1 || heads == x.dim(2)),
+  VIT_CHECK(x.rank() == 4 && x.num_columns() >= 2 * pairs.size() && num_prefix <= x.dim(1) &&
+                x.dim(1) - num_prefix == patches && angles.num_columns() == count &&
+                (heads == 1 || heads == x.dim(2)),
             "rotate_pairs", "vectors ", x.shape().to_string(), " and ", num_prefix,
             " prefix tokens do not fit angles ", angles.shape().to_string());
+  const std::size_t channels = per == RopeAngles::per_channel ? count : x.num_columns();
+  for (const ChannelPair& pair : pairs)
+    VIT_CHECK(pair.p < channels && pair.q < channels, "rotate_pairs", "a pair of channels ", pair.p, " and ",
+              pair.q, " of ", channels);
   for (std::size_t row = 0; row < x.num_rows(); ++row) {
     const std::size_t token = row / x.dim(2) % x.dim(1), head = heads == 1 ? 0 : row % x.dim(2);
     if (token < num_prefix) continue;

@@ -41,7 +41,7 @@ VIT_API bool has_time(const RopeConvention& convention);
 /// Whether heads have angles of their own.
 VIT_API bool has_heads(const RopeConvention& convention);
 /// Coordinates of the patches of a grid, or of a clip of several frames. Throws Error if a side of one
-/// patch has corners or linspace, or a line has several rows.
+/// patch has linspace, or a line has several rows.
 VIT_API GridCoords coordinates(const RopeConvention& convention, GridSize grid, std::size_t num_frames = 1);
 /// Coordinates along the axes of a grid; those of a patch are one of each.
 struct AxisCoordinates {

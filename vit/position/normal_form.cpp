@@ -27,7 +27,7 @@ AffineAxis affine(const RopeConvention& c, std::size_t length, std::size_t refer
     case PatchCoordinates::index: return {1.0, c.offset};
     case PatchCoordinates::scaled_to_reference: return {wanted / count, c.offset / count * wanted};
     case PatchCoordinates::centered: return {2.0 / count, 2.0 * ((0.5 + c.offset) / count) - 1.0};
-    case PatchCoordinates::corners: return {(wanted - 1.0) / (count - 1.0), 0.0};
+    case PatchCoordinates::corners: return {length < 2 ? 0.0 : (wanted - 1.0) / (count - 1.0), 0.0};
     case PatchCoordinates::linspace: return {2.0 / (count - 1.0), -1.0};
     case PatchCoordinates::fraction: return {1.0 / count, 0.5 / count};
   }
@@ -147,6 +147,8 @@ Tensor<double> normal_angles(const RopeNormalForm& form, GridSize grid, std::siz
   }
   Tensor<double> angles = rope_angles(coords, form.frequencies, layer);
   const std::size_t count = form.frequencies.num_angles(), heads = form.frequencies.num_heads();
+  VIT_CHECK(form.phases.size() == count || form.phases.size() == heads * count, kForm, form.phases.size(),
+            " phases for ", count, " angles of ", heads, " heads");
   for (std::size_t i = 0; i < angles.num_elements(); ++i) {
     const std::size_t head = heads == 1 ? 0 : i / (coords.size() * count);
     angles.data()[i] += form.phases[(head * count + i % count) % form.phases.size()];

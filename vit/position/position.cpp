@@ -37,7 +37,7 @@ std::shared_ptr<const PositionContext> PositionCache::for_grid(GridSize grid, st
   contexts_.push_front(std::make_shared<const PositionContext>(position_.build_context(grid, num_steps)));
   std::size_t bytes = 0, fitting = 0;
   for (const auto& context : contexts_) {
-    bytes += context->between_bytes();
+    bytes += context->bytes();
     if (fitting == 0 || bytes <= kMostBytes) ++fitting;
   }
   contexts_.resize(std::min({contexts_.size(), kKept, fitting}));

@@ -36,8 +36,8 @@ class PositionContext {
   TensorView<const float> rows_after(std::size_t layer) const noexcept {
     return layer < rows_.between.size() ? rows_.between[layer].view() : TensorView<const float>();
   }
-  /// Bytes of rows between blocks, which are large.
-  std::size_t between_bytes() const noexcept { return rows_.between_bytes(); }
+  /// Of all tables: rows between blocks, factors of each block and tables of distances are large.
+  std::size_t bytes() const { return rows_.bytes() + rope_.bytes() + relative_.bytes(); }
 
   /// The order of the patches in the sequence; null if they are taken row by row. Rows and factors are in
   /// this order.
@@ -107,7 +107,8 @@ class PositionCache {
  public:
   explicit PositionCache(Position position) : position_(std::move(position)) {}
 
-  /// The positions of `grid`, cached while it is among the most recently used grids. Throws Error if a side
+  /// The positions of `grid`, cached while it is among the most recently used grids, 8 of them or what fits
+  /// 256 MiB. Throws Error if a side
   /// of the grid is zero.
   std::shared_ptr<const PositionContext> for_grid(GridSize grid, std::size_t num_steps = 1) const;
 

@@ -167,6 +167,14 @@ RelativeTerms RelativeOfGrid::of_block(std::size_t layer) const {
           .columns = places.columns.data()};
 }
 
+std::size_t RelativeOfGrid::bytes() const {
+  std::size_t bytes = (query_places.size() + key_places.size()) * sizeof(std::int32_t);
+  for (const Tensor<float>& table : tables) bytes += table.flat().size_bytes();
+  for (const TokenPlaces* const places : {&tokens, &window_tokens})
+    bytes += (places->rows.size() + places->columns.size()) * sizeof(std::uint16_t);
+  return bytes;
+}
+
 RelativeEncoding::RelativeEncoding(const PositionConfig& config, const PositionShape& shape,
                                    const PositionWeights& weights)
     : config_(config.relative),

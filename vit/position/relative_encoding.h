@@ -69,6 +69,7 @@ struct RelativeOfGrid {
 
   /// Of block `layer`.
   position::RelativeTerms of_block(std::size_t layer) const;
+  std::size_t bytes() const;
   /// Keys of a sequence in block `layer` if its windows are completed, else 0.
   std::size_t keys_of(std::size_t layer) const noexcept {
     return layer < in_windows.size() && in_windows[layer] != 0 ? window_keys : 0;

@@ -199,6 +199,17 @@ RopeFactors RopeOfGrid::of_block(std::size_t layer) const {
   return tables[layer].factors();
 }
 
+std::size_t RopeOfGrid::bytes() const {
+  std::size_t numbers = 0;
+  const auto add = [&](const RopeTable<float>& table) {
+    const RopeFactors factors = table.factors();
+    numbers += 2 * factors.num_heads * factors.num_patches * factors.num_angles();  // cos and sin
+  };
+  std::ranges::for_each(tables, add);
+  if (of_completed) add(*of_completed);
+  return numbers * sizeof(float);
+}
+
 RopeEncoding::RopeEncoding(const PositionConfig& config, const PositionShape& shape,
                            const PositionWeights& weights)
     : config_(config),

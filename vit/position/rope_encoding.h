@@ -38,6 +38,7 @@ struct RopeOfGrid {
   /// Factors of block `layer`; `cos` is null if nothing is rotated. Throws Error if a model with factors per
   /// layer has no such layer.
   position::RopeFactors of_block(std::size_t layer) const;
+  std::size_t bytes() const;
 };
 
 /// Trained frequencies of a model: of each axis, or learned ones of both.

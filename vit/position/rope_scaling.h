@@ -27,20 +27,23 @@ struct GridScale {
 };
 
 /// s and L of both axes; RopeScaling chooses s by its axes and factor. L is the trained number of columns or
-/// rows, G_ref for scaled_to_reference, 2 for centered. Throws Error if a side of a grid is zero.
+/// rows, G_ref for scaled_to_reference, G_ref - 1 for corners, 2 for centered. Throws Error if a side of a
+/// grid is zero.
 VIT_API GridScale grid_scale(GridSize grid, GridSize trained, const CoordinateOptions& options,
                              const RopeScaling& scaling);
 
 /// Coordinates that go on with the trained steps, G patches on an axis that was trained with G_0:
 ///   index                i + offset
 ///   scaled_to_reference  (i + offset) / G_0 * G_ref
+///   corners              i (G_ref - 1) / (G_0 - 1), 0 for G_0 = 1
 ///   centered             2 (i + 0.5 + offset) / G_0 - G / G_0
-/// On the trained grid they are those of grid_coords(). Divided by s = G / G_0 they are what the last two
-/// rules of grid_coords() give on any grid: those families scale linearly. Throws Error as grid_coords().
+/// On the trained grid they are those of grid_coords(). Divided by s = G / G_0 those of scaled_to_reference
+/// and centered are what grid_coords() gives on any grid: these families scale linearly. Throws Error as
+/// grid_coords().
 VIT_API GridCoords extrapolated_coords(GridSize grid, GridSize trained,
                                        const CoordinateOptions& options = {});
 
-/// The rule that applies if none is given: none for index, linear for the other two.
+/// The rule that applies if none is given: none for index, linear for the others.
 VIT_API RopeScalingRule default_scaling_rule(CoordinateRule rule) noexcept;
 
 /// The frequencies of one axis for counted coordinates.

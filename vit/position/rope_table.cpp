@@ -15,9 +15,9 @@ void check_fits(const TensorView<T>& x, const BasicRopeFactors<T>& factors, std:
   const Shape& shape = x.shape();
   const bool is_ranked = shape.rank() == 3 || shape.rank() == 4;
   const std::size_t num_heads = shape.rank() == 4 ? shape[2] : 1;
-  const bool fits = is_ranked && shape[1] == num_prefix_tokens + factors.num_patches &&
-                    shape.last() == 2 * factors.pairs &&
-                    (factors.num_heads == 1 || factors.num_heads == num_heads);
+  const bool fits =
+      is_ranked && num_prefix_tokens <= shape[1] && shape[1] - num_prefix_tokens == factors.num_patches &&
+      shape.last() == 2 * factors.pairs && (factors.num_heads == 1 || factors.num_heads == num_heads);
   const std::size_t count = factors.num_angles();
   const Shape table = factors.num_heads == 1 ? Shape{factors.num_patches, count}
                                              : Shape{factors.num_heads, factors.num_patches, count};
