@@ -197,6 +197,23 @@ TEST_CASE("apps: default features and inputs that a model cannot take") {
   CHECK(arrays.at("pooled").shape == std::vector<std::size_t>{1, 36});
 }
 
+TEST_CASE("apps: only vectors of images are normalized, not every row of numbers") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 40, 40, 1);
+  const auto floats = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{folder / "a.ppm", "--features", "pooled,rollout.-1.0", "--output",
+                                       folder / "x.npz"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    REQUIRE(embed("hf-dinov3", arguments) == 0);
+    const auto arrays = read_npz(folder / "x.npz");
+    return std::pair(arrays.at("pooled").floats(), arrays.at("rollout.1.0").floats());
+  };
+  const auto [pooled, rollout] = floats({});
+  const auto [normalized, same] = floats({"--normalize"});
+  CHECK(same == rollout);
+  CHECK(normalized != pooled);
+}
+
 TEST_CASE("apps: embed writes the attention of blocks") {
   const FixtureTensors expected(data_path("golden/attention/hf-dinov3.safetensors"));
   const TestFolder folder;

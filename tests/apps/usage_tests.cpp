@@ -199,6 +199,8 @@ TEST_CASE("apps: results in a folder, and pages, keep the files that are read") 
   const std::string bank = folder / "bank.safetensors", in = folder / "in",
                     model = golden_model("rope-axial");
   write_text(folder / "names.txt", "one\ntwo\n");
+  write_text(folder / "texts.jsonl", "{\"text\": \"one\"}\n");
+  std::filesystem::create_symlink(folder / "texts.jsonl", folder / "linked.jsonl");
   if (is_built("anomaly")) {
     REQUIRE(run_vit({"anomaly", "fit", "--model", model, in, "-o", bank}).exit_code == 0);
   } else {
@@ -206,7 +208,7 @@ TEST_CASE("apps: results in a folder, and pages, keep the files that are read") 
   }
   const auto files = [&] {
     std::string all;
-    for (const char* name : {"in/a.png", "in/b.png", "names.txt", "bank.safetensors"})
+    for (const char* name : {"in/a.png", "in/b.png", "names.txt", "texts.jsonl", "bank.safetensors"})
       all += read_text(folder / name);
     return all;
   };
@@ -220,7 +222,9 @@ TEST_CASE("apps: results in a folder, and pages, keep the files that are read") 
       {"depth", "--model", golden_model("../dense/hf-depth-anything"), "--output", (folder / "same") + "/",
        "--shard", "2/3"},  // none of its own
       {"classify", "--model", golden_model("hf-clip"), "--classes-file", folder / "names.txt", "--html",
-       folder / "names.txt"}};
+       folder / "names.txt"},
+      {"embed", "--model", golden_model("hf-clip"), "--text-file", folder / "texts.jsonl", "--output",
+       folder / "linked.jsonl"}};
   for (std::vector<std::string> command : commands) {
     CAPTURE(command.front());
     if (!is_command_built(command.front())) continue;

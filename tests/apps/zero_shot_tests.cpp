@@ -211,6 +211,34 @@ TEST_CASE("apps: embed writes the vectors of texts, with or without images, and 
   CHECK(contains(run_vit({"embed", "--help"}).out, "--template"));
 }
 
+TEST_CASE("apps: a text that cannot be encoded is left out, with any number of templates") {
+  const std::string model = golden_text("hf-clip");
+  const TestFolder folder;
+  write_text(folder / "texts.txt", "a cat\n\xff\n\na cat\ntwo dogs\n");
+  const std::vector<std::vector<std::string>> lists{{}, {"{}"}, {"{}", "{}"}};
+  for (const std::vector<std::string>& templates : lists) {
+    std::vector<std::string> texts{"a cat", "a cat", "two dogs"};
+    if (templates.empty()) texts.insert(texts.begin() + 1, "");  // else a blank line names no class
+    const Tensor<float> plain = encoded(model, texts);
+    std::vector<std::string> arguments{"--text-file", folder / "texts.txt", "--normalize", "--output",
+                                       folder / "t.npy"};
+    for (const std::string& pattern : templates) arguments.insert(arguments.end(), {"--template", pattern});
+    const RunResult result = run_with("embed", {"--model", model}, arguments);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 1);
+    CHECK(result.num_errors() == 1);
+    CHECK(contains(result.err, "UTF-8"));
+    const std::vector<float> found = parse_npy(read_text(folder / "t.npy")).floats();
+    REQUIRE(found.size() == plain.num_elements());
+    for (std::size_t row = 0; row < plain.dim(0); ++row) {
+      std::vector<float> expected(plain.view().row(row), plain.view().row(row) + plain.dim(1));
+      normalize_vector(expected);
+      for (std::size_t c = 0; c < expected.size(); ++c)
+        CHECK(std::abs(found[row * expected.size() + c] - expected[c]) < 1e-6f);
+    }
+  }
+}
+
 TEST_CASE("apps: the vocabulary of a publisher's file is an option, and required") {
   const Json facts = load_json(golden_text("meta-pe") + "/case.json");
   const std::vector<std::string> options = options_of("meta-pe", facts);

@@ -43,6 +43,7 @@ struct EmbedPages {
   std::span<const std::string> inputs;
   std::span<const std::string> texts;
   std::optional<Shard> shard;
+  std::vector<std::filesystem::path> reads;  // of the texts
   std::filesystem::path output;
   ResultFormat format;
   bool resume;

@@ -34,17 +34,14 @@ namespace {
 
 constexpr const char* kFooter =
     "With --frames an input is a clip: a video, or a folder with one image a frame, in the order of names. "
-    "patches\n"
-    "and merged then have the patches in time in front: (n, t, h, w, C).\n"
+    "patches and merged then have the patches in time in front: (n, t, h, w, C).\n"
     "Images with different patch grids (--size native) are written as patches.0, patches.1, ...\n"
     "Texts (--text, --text-file) are written as text (n, E), in the space of projected, or of pooled if the "
-    "model\n"
-    "has no projection (SigLIP); names in the file's metadata (.npz: the array names) identify the rows.\n"
+    "model has no projection (SigLIP); names in the file's metadata (.npz: the array names) identify the "
+    "rows.\n"
     "FOLDER/ contains part-00000.npy (or .safetensors), part-00000.jsonl with one object per row (file, "
-    "width, height,\n"
-    "sha256; or error, with a row of NaN), ... and run.json. Parts are written atomically; --resume "
-    "continues\n"
-    "after the last complete part.\n"
+    "width, height, sha256; or error, with a row of NaN), ... and run.json. Parts are written atomically; "
+    "--resume continues after the last complete part.\n"
     "Examples:\n"
     "  vit embed photos/ --output photos.npz\n"
     "  vit embed photos/ --size native --features pooled,patches --output photos.safetensors\n"
@@ -57,9 +54,7 @@ constexpr const char* kFooter =
 
 constexpr const char* kPageHelp =
     "  page                (n, t, E)         vectors of the tokens of a page (ColModernVBERT); by itself; "
-    "with --text\n"
-    "                                        question (n, m, E): those of questions, compared by vit "
-    "search\n";
+    "with --text question (n, m, E): those of questions, compared by vit search\n";
 
 constexpr std::size_t kPartSize = 10'000, kMaxPartSize = 1'000'000'000;
 
@@ -72,11 +67,12 @@ std::string defect_of_arrays(std::span<const ResultArray> arrays) {
   return "";
 }
 
-/// Normalized copies of the vectors among the arrays, in `scratch`.
-void normalize_vectors(std::span<ResultArray> arrays, std::vector<std::vector<float>>& scratch) {
+/// Normalized copies of the vectors among the arrays of these features, in `scratch`.
+void normalize_vectors(std::span<const OutputKey> keys, std::span<ResultArray> arrays,
+                       std::vector<std::vector<float>>& scratch) {
   scratch.resize(arrays.size());
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (arrays[i].shape.rank() != 1) continue;
+    if (!is_vector(keys[i].output) || arrays[i].shape.rank() != 1) continue;
     const auto* const numbers = static_cast<const float*>(arrays[i].data);
     scratch[i].assign(numbers, numbers + arrays[i].shape.num_elements());
     normalize_vector(scratch[i]);
@@ -160,7 +156,7 @@ RunFacts run_facts(const EmbedOptions& options, const Model& model, const Featur
 std::vector<ResultArray> features_of(const EmbedOptions& options, const FeatureList& features,
                                      const ImageOutputs& outputs, std::vector<std::vector<float>>& scratch) {
   std::vector<ResultArray> arrays = features.arrays(outputs);
-  if (options.normalize) normalize_vectors(arrays, scratch);
+  if (options.normalize) normalize_vectors(features.keys, arrays, scratch);
   return arrays;
 }
 
@@ -291,6 +287,7 @@ int embed_page_vectors(const EmbedOptions& options, ResultFormat format, EmbedPa
                    .inputs = options.inputs,
                    .texts = texts.names,
                    .shard = options.shard,
+                   .reads = options.text_files(),
                    .output = options.output,
                    .format = format,
                    .resume = options.resume});
@@ -311,6 +308,7 @@ int embed(EmbedOptions& options, EmbedPagesOf of_pages) {
                      .inputs = options.inputs,
                      .shard = options.shard,
                      .takes_videos = true,
+                     .reads = options.text_files(),
                      .files = options.has_parts() ? none : output,
                      .writes = options.has_parts() ? output : none,
                      .digests = options.has_parts() ? Digests::sha256 : Digests::none},
@@ -346,7 +344,8 @@ Command embed_command(EmbedPagesOf of_pages) {
             .is_required = true},
            {.name = "--features",
             .type_name = "LIST",
-            .help = "Comma-separated names, see below; default: projected if the model has it, else pooled",
+            .help = "Comma-separated names, see below; default: the first of merged, projected, pooled and "
+                    "patches that the model has",
             .target = offering(text_target(options->features), with_pages(feature_names()))},
            {.name = "--normalize",
             .type_name = "",

@@ -31,6 +31,8 @@ struct EmbedOptions {
   TextInputs texts;
   TemplateOptions templates;
 
+  /// "" = none.
+  std::vector<std::filesystem::path> text_files() const { return {texts.file, templates.file}; }
   /// Whether the output is a folder of parts. A name without extension is one if options of parts are
   /// given.
   bool has_parts() const {

@@ -17,6 +17,9 @@ TextsToEncode read_texts_to_encode(const EmbedOptions& options) {
     return {};
   }
   TextsToEncode out{.names = read_texts(options.texts), .templates = read_templates(options.templates)};
+  // names of classes, as of --classes-file
+  if (!out.templates.empty())
+    std::erase_if(out.names, [](const std::string& name) { return is_blank(name); });
   VIT_CHECK(!out.names.empty(), "embed", options.texts.file.string(), ": no texts");
   return out;
 }
@@ -26,6 +29,7 @@ TextJob text_job(const EmbedOptions& options, const TextsToEncode& texts) {
           .common = options.common,
           .texts = texts.names,
           .templates = texts.templates,
+          .reads = options.text_files(),
           .writes = {options.output}};
 }
 

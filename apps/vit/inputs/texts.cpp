@@ -41,7 +41,7 @@ std::vector<std::string> read_file(const std::filesystem::path& path, bool json)
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!json) {
       texts.emplace_back(line);
-    } else if (line.find_first_not_of(" \t") != std::string_view::npos) {
+    } else if (!is_blank(line)) {
       texts.push_back(text_of_json(line, text(path.string(), ", line ", number)));
     }
   }
@@ -85,8 +85,7 @@ void check_names(const std::vector<std::string>& names, const TextSource& source
 
 /// The non-blank lines or texts.
 std::vector<std::string> without_blanks(std::vector<std::string> lines) {
-  std::erase_if(lines,
-                [](const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; });
+  std::erase_if(lines, [](const std::string& line) { return is_blank(line); });
   return lines;
 }
 
@@ -111,6 +110,10 @@ std::vector<std::string> read_names_file(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t") == std::string_view::npos;
+}
 
 void add_text_options(std::vector<Option>& list, TextInputs& inputs) {
   list.push_back({.name = "--text",

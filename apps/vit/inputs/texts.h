@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/vit/ground/command_line.h"
@@ -19,8 +20,11 @@ struct TextInputs {
 void add_text_options(std::vector<Option>& list, TextInputs& inputs);
 /// The texts of the command line, then those of the file: `.txt` has one per line, `.jsonl` objects with
 /// the member "text"; other members are ignored. Throws UsageError if there is neither, or the file is
-/// of another kind, and Error that names file and line for one that is not UTF-8 or JSON.
+/// of another kind, and Error that names file and line for one that is not JSON.
 std::vector<std::string> read_texts(const TextInputs& inputs);
+
+/// Whether it has nothing but spaces and tabs.
+bool is_blank(std::string_view text);
 
 struct TemplateOptions {
   std::vector<std::string> templates;  // --template, repeatable

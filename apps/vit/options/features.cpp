@@ -45,10 +45,7 @@ std::vector<ResultArray> FeatureList::arrays(const ImageOutputs& outputs) const 
 FeatureList parse_features(std::string_view list, const Model& model) {
   const ModelConfig& config = model.config();
   FeatureList out;
-  const Output vector = config.projection_dim() == 0 && config.head.pooling == Pooling::none
-                            ? Output::patches
-                            : default_output(config);
-  const std::string standard = to_string(config.merger ? Output::merged : vector);
+  const std::string standard = to_string(internal::standard_output(config));
   if (list.empty()) list = standard;
   while (true) {
     const std::size_t comma = std::min(list.find(','), list.size());

@@ -39,20 +39,21 @@ std::vector<std::filesystem::path> outputs_of(const ImageJob& job) {
   return all;
 }
 
-/// Throws UsageError if an output would replace a file that the run reads.
-void check_replaces_nothing(std::span<const std::filesystem::path> outputs, const ImageJob& job,
-                            std::span<const Input> inputs) {
+}  // namespace
+
+void confine_run(const CommonOptions& common, std::span<const Input> inputs,
+                 const std::vector<std::filesystem::path>& reads,
+                 const std::vector<std::filesystem::path>& outputs) {
   for (const std::filesystem::path& path : outputs) {
     if (path.empty()) continue;
     check_no_input(path, inputs);
-    for (const std::filesystem::path& other : job.reads) {
+    for (const std::filesystem::path& other : reads) {
       if (!other.empty() && is_same_file(path, other))
-        fail_usage("--output: ", path.string(), " is read by this run; name another file");
+        fail_usage(path.string(), " is read by this run; name another file for the results");
     }
   }
+  confine(common, inputs, reads, outputs);
 }
-
-}  // namespace
 
 int run_images(const ImageJob& job, ImageWork& work) {
   for (const std::filesystem::path& file : job.files) {
@@ -60,8 +61,7 @@ int run_images(const ImageJob& job, ImageWork& work) {
   }
   ImageRun run(job, list_of(job));
   const std::vector<std::filesystem::path> outputs = outputs_of(job);
-  check_replaces_nothing(outputs, job, run.inputs());
-  confine(job.common, run.inputs(), job.reads, outputs);
+  confine_run(job.common, run.inputs(), job.reads, outputs);
   if (takes_frames(job)) {  // decoded by the confined process; frames are counted before a part is taken
     expand_videos(run.list(), job.common.model_options.max_pixels);
     if (job.shard) take_shard(run.list(), *job.shard);

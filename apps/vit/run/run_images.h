@@ -104,6 +104,12 @@ class ImageWork {
 /// Runs a job. Returns the exit code.
 int run_images(const ImageJob& job, ImageWork& work);
 
+/// A step of every run, once its inputs are known. Throws UsageError if an output, "" = none, would replace
+/// an input or a file of `reads`; then confine().
+void confine_run(const CommonOptions& common, std::span<const Input> inputs,
+                 const std::vector<std::filesystem::path>& reads,
+                 const std::vector<std::filesystem::path>& outputs);
+
 /// Throws Error if the inputs are images and no file of the model defines the preprocessing.
 void check_preprocessing(std::span<const Input> inputs, const Model& model);
 

@@ -1,6 +1,7 @@
 #include "apps/vit/run/run_texts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "apps/vit/ground/interrupt.h"
@@ -58,56 +59,62 @@ ClassVectors encode_averages(TextEncoder& encoder, std::vector<std::string> clas
   return found;
 }
 
-/// The vectors of texts called `names`.
-NamedVectors encode_named(TextEncoder& encoder, std::span<const std::string> texts,
-                          std::span<const std::string> names, Progress& progress) {
+/// What a text is encoded as.
+std::vector<std::string> forms_of(const std::string& text, std::span<const std::string> templates) {
+  if (templates.empty()) return {text};
+  std::vector<std::string> forms;
+  for (const std::string& pattern : templates) forms.push_back(fill_template(pattern, text));
+  return forms;
+}
+
+/// The vectors of texts, called by themselves.
+NamedVectors encode_all(TextEncoder& encoder, std::span<const std::string> texts,
+                        std::span<const std::string> templates, Progress& progress) {
   const TextTower& tower = encoder.tower();
+  const std::size_t num_forms = std::max<std::size_t>(templates.size(), 1);
+  const std::size_t at_once = std::max<std::size_t>(kTextsAtOnce / num_forms, 1);
   NamedVectors out{.names = {}, .numbers = {}, .width = tower.config().embedding_dim()};
   out.numbers.reserve(texts.size() * out.width);
   TruncationNotice notice(tower);
-  std::vector<TokenRow> rows;
-  std::vector<const std::string*> tokenized;  // the names of the rows
-  for (std::size_t i = 0; i < texts.size() && !interrupted(); i += kTextsAtOnce) {
+  std::vector<TokenRow> rows, of_text;
+  std::vector<const std::string*> tokenized;  // the texts of the rows
+  std::vector<float> vector(out.width);
+  for (std::size_t i = 0; i < texts.size() && !interrupted(); i += at_once) {
     rows.clear();
     tokenized.clear();
-    for (std::size_t j = i; j < std::min(i + kTextsAtOnce, texts.size()); ++j) {
-      try {
-        rows.push_back(tower.tokenize(texts[j]));
-      } catch (const Error& error) {
-        progress.add_failed(names[j], error.what());
+    for (std::size_t j = i; j < std::min(i + at_once, texts.size()); ++j) {
+      of_text.clear();
+      const std::string failure = failure_of([&] {
+        for (const std::string& form : forms_of(texts[j], templates)) {
+          of_text.push_back(tower.tokenize(form));
+          notice.check(of_text.back(), form, progress);
+        }
+      });
+      if (!failure.empty()) {
+        progress.add_failed(texts[j], failure);
         continue;
       }
-      notice.check(rows.back(), texts[j], progress);
-      tokenized.push_back(&names[j]);
+      std::ranges::move(of_text, std::back_inserter(rows));
+      tokenized.push_back(&texts[j]);
     }
     const Tensor<float> vectors = encoder.encode_ids(rows);
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      const std::span<const float> vector = vectors.view()[row].flat();
+    for (std::size_t k = 0; k < tokenized.size(); ++k) {
+      if (num_forms == 1) {
+        std::ranges::copy(vectors.view()[k].flat(), vector.begin());
+      } else {
+        mean_direction(vectors.view().part(k * num_forms, num_forms), vector);
+        normalize_vector(vector);
+      }
       if (!are_finite(vector)) {
-        progress.add_failed(*tokenized[row], kNotFinite);
+        progress.add_failed(*tokenized[k], kNotFinite);
         continue;
       }
-      out.names.push_back(*tokenized[row]);
+      out.names.push_back(*tokenized[k]);
       out.numbers.insert(out.numbers.end(), vector.begin(), vector.end());
       progress.add_done(1);
     }
   }
   return out;
-}
-
-/// The vectors of texts called by themselves.
-NamedVectors encode_all(TextEncoder& encoder, std::span<const std::string> texts,
-                        std::span<const std::string> templates, Progress& progress) {
-  if (templates.empty()) return encode_named(encoder, texts, texts, progress);
-  if (templates.size() > 1) {
-    ClassVectors found = encode_averages(encoder, {texts.begin(), texts.end()}, templates, progress);
-    return {.names = std::move(found.names),
-            .numbers = {found.vectors.flat().begin(), found.vectors.flat().end()},
-            .width = encoder.tower().config().embedding_dim()};
-  }
-  std::vector<std::string> filled;
-  for (const std::string& text : texts) filled.push_back(fill_template(templates.front(), text));
-  return encode_named(encoder, filled, texts, progress);
 }
 
 }  // namespace
@@ -130,7 +137,7 @@ int run_texts(const TextJob& job, const std::function<std::shared_ptr<const Text
   for (const std::filesystem::path& file : job.writes) {
     if (!file.empty()) check_output_place(file);
   }
-  confine(job.common, {}, job.reads, job.writes);
+  confine_run(job.common, {}, job.reads, job.writes);
   std::shared_ptr<const TextTower> tower = load();
   check_no_weights(job.writes, tower->report().files);
   hold_interrupts();

@@ -96,8 +96,7 @@ std::vector<std::vector<std::size_t>> connected_components(TensorView<const floa
 
 constexpr const char* kFooter =
     "A group is a connected component of the pairs whose cosine is at least --threshold. The file of the "
-    "best\n"
-    "resolution comes first; scores are the cosines with it, which chains of pairs may bring below the "
+    "best resolution comes first; scores are the cosines with it, which chains of pairs may bring below the "
     "threshold.\n"
     "Nothing is deleted.\n"
     "Examples:\n"
@@ -241,7 +240,8 @@ int duplicates_in_index(const DuplicatesOptions& options) {
   CommonOptions common = options.common;
   common.model = contents.facts.model.model;  // shown on the page
   const Collection collection = read_collection(std::move(contents));
-  confine(common, {}, indexed_files(common, collection.files, options.html), {options.html});
+  confine_run(common, {}, files_of_index(common, options.inputs.front(), collection.files, options.html),
+              {options.html});
   print_groups(options, common, collection);
   return 0;
 }

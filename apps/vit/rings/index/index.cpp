@@ -26,13 +26,10 @@ namespace {
 
 constexpr const char* kFooter =
     "FOLDER contains vectors.safetensors (vectors of length 1), files.jsonl (one object per vector), "
-    "index.json and\n"
-    "vectors.faiss (for faiss.read_index; inner products). A second run embeds new and changed images and "
-    "reports\n"
-    "and drops entries that are no longer among the inputs; to resume an interrupted run, run the same "
-    "command\n"
-    "again.\n"
-    "--type takes FAISS factory strings: Flat (exact) and SQfp16 (half the memory), which need no FAISS,\n"
+    "index.json and vectors.faiss (for faiss.read_index; inner products). A second run embeds new and "
+    "changed images and reports and drops entries that are no longer among the inputs; to resume an "
+    "interrupted run, run the same command again.\n"
+    "--type takes FAISS factory strings: Flat (exact) and SQfp16 (half the memory), which need no FAISS, "
     "HNSW32 (fast), IVF1024,PQ32 (small), ... largest_error in index.json bounds the error of a cosine.\n"
     "With --pages files.jsonl has the number of vectors of each file, and there is no vectors.faiss.\n"
     "FAISS reads vectors.faiss back only if the same user wrote it; otherwise it is rebuilt from the "

@@ -47,11 +47,14 @@ Option trust_option(bool& trusts_index) {
           .flag = &trusts_index};
 }
 
-std::vector<std::filesystem::path> indexed_files(const CommonOptions& options,
-                                                 std::span<const IndexedFile> indexed,
-                                                 const std::filesystem::path& html) {
+std::vector<std::filesystem::path> files_of_index(const CommonOptions& options,
+                                                  const std::filesystem::path& folder,
+                                                  std::span<const IndexedFile> indexed,
+                                                  const std::filesystem::path& html) {
   std::vector<std::filesystem::path> files;
-  if (!options.sandbox || html.empty()) return files;
+  std::error_code error;
+  if (html.empty() || !(options.sandbox || std::filesystem::exists(html, error))) return files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
   std::vector<std::string> names;
   for (const IndexedFile& file : indexed) names.push_back(file.file);
   for (const Input& input : find_inputs(names)) files.emplace_back(input.path);

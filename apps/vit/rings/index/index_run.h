@@ -40,10 +40,12 @@ inline IndexTrust index_trust(bool trusts_index) {
   return trusts_index ? IndexTrust::trusted : IndexTrust::checked;
 }
 
-/// The files of an index that a run may read: with --sandbox, those that its page `html`, if given, shows.
-std::vector<std::filesystem::path> indexed_files(const CommonOptions& options,
-                                                 std::span<const IndexedFile> indexed,
-                                                 const std::filesystem::path& html);
+/// The files of the index in `folder`, and the images in it, that a run with a page `html` reads or may not
+/// replace; none without a page, or for a new one outside of a sandbox.
+std::vector<std::filesystem::path> files_of_index(const CommonOptions& options,
+                                                  const std::filesystem::path& folder,
+                                                  std::span<const IndexedFile> indexed,
+                                                  const std::filesystem::path& html);
 
 /// The file system's data about an input; width and height are not set. Throws Error if it is gone.
 IndexedFile describe_input(const Input& input);

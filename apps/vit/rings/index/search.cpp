@@ -28,11 +28,9 @@ namespace {
 
 constexpr const char* kFooter =
     "FOLDER is an index from vit index; its model, features, size and loading options are used.\n"
-    "Scores are cosines; ties are in the order of the\n"
-    "index. Several queries are combined: the mean of their vectors is searched for. With --each every "
-    "query\n"
-    "is searched separately. Texts need an index of a model with a text tower, of the features that are "
-    "compared with texts.\n"
+    "Scores are cosines; ties are in the order of the index. Several queries are combined: the mean of their "
+    "vectors is searched for. With --each every query is searched separately. Texts need an index of a model "
+    "with a text tower, of the features that are compared with texts.\n"
     "Of an index of pages a score is the sum over the tokens of the query of their best match on the page.\n"
     "Examples:\n"
     "  vit search photos.index cat.jpg\n"
@@ -159,13 +157,14 @@ class Search : public IndexWork {
   }
 
   int run() {
-    const std::vector<std::filesystem::path> pictures =
-        indexed_files(options_.common, contents_.files, options_.html);
-    if (options_.queries.empty()) return index_ ? run_of_texts(pictures) : run_of_questions(pictures);
+    std::vector<std::filesystem::path> reads =
+        files_of_index(options_.common, options_.folder, contents_.files, options_.html);
+    reads.push_back(options_.texts.file);
+    if (options_.queries.empty()) return index_ ? run_of_texts(reads) : run_of_questions(reads);
     return run_images({.name = "search",
                        .common = options_.common,
                        .inputs = options_.queries,
-                       .reads = pictures,
+                       .reads = reads,
                        .files = {options_.html}},
                       *this);
   }
@@ -191,7 +190,7 @@ class Search : public IndexWork {
     queries_.push_back({{file.file}, std::move(vector)});
   }
 
-  int run_of_texts(const std::vector<std::filesystem::path>& pictures) {
+  int run_of_texts(const std::vector<std::filesystem::path>& reads) {
     const std::vector<std::string> texts = read_texts(options_.texts);
     const auto load = [&] {
       ImageAndText towers = load_both_towers(options_.common);
@@ -201,7 +200,7 @@ class Search : public IndexWork {
     return run_texts({.name = "search",
                       .common = options_.common,
                       .texts = texts,
-                      .reads = pictures,
+                      .reads = reads,
                       .writes = {options_.html}},
                      load, [&](const NamedVectors& vectors) { take_texts(vectors); });
   }
@@ -212,10 +211,10 @@ class Search : public IndexWork {
     contents_.facts.model.check_same(index_model(options_.common, *pages_), options_.folder.string());
   }
 
-  int run_of_questions(const std::vector<std::filesystem::path>& pictures) {
+  int run_of_questions(const std::vector<std::filesystem::path>& reads) {
     const std::vector<std::string> texts = read_texts(options_.texts);
     if (!options_.html.empty()) check_output_place(options_.html);
-    confine(options_.common, {}, pictures, {options_.html});
+    confine_run(options_.common, {}, reads, {options_.html});
     load_pages();
     Progress progress("search", texts.size(), options_.common.progress_mode(), "texts");
     for (const std::string& question : texts) {

@@ -1,4 +1,5 @@
 // vit embed --features page: vectors of pages, or of questions, to a file.
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,8 +65,9 @@ class PageEmbedding : public ImageWork {
 
 int embed_questions(const EmbedPages& job) {
   check_output_place(job.output);
-  confine(job.common, {}, {}, {job.output});
+  confine_run(job.common, {}, job.reads, {job.output});
   const std::unique_ptr<PageVectors> pages = load_page_vectors(job.common);
+  check_no_weights(std::array{job.output}, pages->image()->report().files);
   hold_interrupts();
   const std::unique_ptr<ResultWriter> writer = open_writer(job, *pages, "question", /*resume=*/false);
   Progress progress("embed", job.texts.size(), job.common.progress_mode(), "texts");
@@ -99,6 +101,7 @@ int embed_pages(const EmbedPages& job) {
                      .common = job.common,
                      .inputs = job.inputs,
                      .shard = job.shard,
+                     .reads = job.reads,
                      .files = {job.output}},
                     work);
 }
