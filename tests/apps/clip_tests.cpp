@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/vit/inputs/video.h"
@@ -68,4 +69,22 @@ TEST_CASE("apps: a video file gives what its frames give as images") {
       test::run_vit({"embed", "--model", model, "--frames", "10", video, "--output", folder / "y.npy"});
   CHECK(result.exit_code == 1);
   CHECK(test::contains(result.err, "take fewer"));
+}
+
+TEST_CASE("apps: a part of a preprocessed list without clips has rows of the shape of the others") {
+  const TestFolder folder;
+  const std::string model = test::write_clip_model(folder / "model");
+  fs::create_directories(folder / "clip");
+  for (unsigned frame = 0; frame < 4; ++frame)
+    test::write_picture(folder / ("clip/" + std::to_string(frame) + ".ppm"), 40, 30, frame);
+  const auto shape_of = [&](const std::string& shard) {
+    const auto result = test::run_vit({"preprocess", "--model", model, "--frames", "4", "--shard", shard,
+                                       folder / "clip", "--output", folder / "pixels.npy"});
+    REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+    return test::parse_npy(test::read_text(folder / "pixels.npy")).shape;
+  };
+  std::vector<std::size_t> one = shape_of("0/2"), none = shape_of("1/2");
+  REQUIRE(one.size() == 4);
+  CHECK(std::exchange(one[0], 0) == 1);
+  CHECK(none == one);
 }

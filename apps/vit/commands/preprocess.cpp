@@ -120,14 +120,22 @@ class OutputFile {
   Image image_;
 };
 
-/// The shape of a row, from an image of any size, if a part without inputs needs it.
+/// The shape of a row, that of a black image, if a part without inputs may need it.
 std::optional<std::vector<ResultArray>> row_shapes(const PreprocessOptions& options,
-                                                   const Preprocessor* preprocessor, bool is_cropped) {
-  if (!options.shard) return std::nullopt;
+                                                   const Preprocessor* preprocessor, bool is_cropped,
+                                                   bool has_inputs) {
+  if (!options.shard || (has_inputs && preprocessor == nullptr)) return std::nullopt;
   if (preprocessor == nullptr) fail_without_preprocess_config(model_path(options.common));
-  const ImageSize size = preprocessor->output_size({224, 224});
-  if (is_cropped) return {{{.dtype = Dtype::u8, .shape = {size.height, size.width, 3}}}};
-  return {{{.dtype = Dtype::f32, .shape = {preprocessor->num_channels(), size.height, size.width}}}};
+  const Image image(224, 224);
+  if (is_cropped) {
+    const Image cropped = preprocessor->crop_stage(image.view());
+    return {{{.dtype = Dtype::u8, .shape = {cropped.height(), cropped.width(), 3}}}};
+  }
+  const std::size_t num_frames = options.common.model_options.clip_frames;
+  const Tensor<float> pixels = num_frames == 0
+                                   ? preprocessor->run(image.view())
+                                   : preprocessor->run_clip(std::vector<ImageView>(num_frames, image.view()));
+  return {{{.dtype = Dtype::f32, .shape = pixels.shape()}}};
 }
 
 bool takes_cropped(const PreprocessOptions& options, ResultFormat format) {
@@ -159,7 +167,7 @@ class Preprocessing : public ImageWork {
               ": resizes in float, so there is no 8-bit stage cropped; use --stage pixels and an array file");
     hold_interrupts();
     output_.emplace(options_.output, format_, is_cropped_ ? "cropped" : "pixels",
-                    row_shapes(options_, preprocessor, is_cropped_));
+                    row_shapes(options_, preprocessor, is_cropped_, !run.inputs().empty()));
     return Request();
   }
 

@@ -107,9 +107,10 @@ std::optional<Refusal> Engine::refusal_of(const Work& work) const {
   const double left = std::chrono::duration<double>(work.deadline - Clock::now()).count();
   constexpr double kDoubt = 0.8;  // of the estimate: what would just be done is tried
   if (kDoubt * seconds <= left) return std::nullopt;
-  const auto fitting = static_cast<std::size_t>(static_cast<double>(work.items.size()) * left / seconds);
+  const std::size_t fitting = num_fitting(left, seconds / static_cast<double>(work.items.size()));
   return Refusal{true, text(work.items.size(), " inputs take about ", std::ceil(seconds), " s here, and ",
-                            std::floor(left), " s are left before --timeout; about ", fitting, " would fit")};
+                            std::floor(std::max(left, 0.0)), " s are left before --timeout; about ", fitting,
+                            " would fit")};
 }
 
 /// The turn of the input at `place` among those of a request that are enqueued now. A client with several

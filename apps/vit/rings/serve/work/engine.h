@@ -81,6 +81,10 @@ class Engine {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kTextsAtOnce = 64;
+  /// How many that take `each` seconds fit in `left` seconds, which may be none.
+  static std::size_t num_fitting(double left, double each) noexcept {
+    return left > 0 && each > 0 ? static_cast<std::size_t>(left / each) : 0;
+  }
   /// Order of inputs: bulk ones last, then by virtual time, which grows with the turns that were given.
   struct Turn {
     bool is_bulk = false;

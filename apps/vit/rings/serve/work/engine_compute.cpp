@@ -179,7 +179,7 @@ void Engine::compute_classes(LoadedModel& model, Work& work) {
   VIT_CHECK(needed <= left, (Where{"classes", ErrorKind::unsupported}),
             "candidate_labels times templates are ", all, " texts, which take about ",
             std::ceil(per_text * static_cast<double>(all)), " s here, more than --timeout allows; about ",
-            static_cast<std::size_t>(left / per_text) + work.class_progress.num_texts, " would fit");
+            num_fitting(left, per_text) + work.class_progress.num_texts, " would fit");
 }
 
 /// After a part of the classes: another turn for the next one, or turns for the images.

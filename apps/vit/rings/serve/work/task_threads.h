@@ -6,26 +6,29 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "vit/base/check.h"
 
 namespace vit::app {
 
 class TaskThreads {
  public:
+  /// Throws Error if the system provides fewer.
   explicit TaskThreads(std::size_t threads) {
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    try {
+      for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error& error) {
+      end();
+      internal::fail("threads", "the system provides no more than ", threads_.size(),
+                     " threads: ", error.what());
+    }
   }
   /// What was posted is done first.
-  ~TaskThreads() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_stopped_ = true;
-    }
-    is_posted_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  ~TaskThreads() { end(); }
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
@@ -39,6 +42,14 @@ class TaskThreads {
   }
 
  private:
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopped_ = true;
+    }
+    is_posted_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
   void work() {
     std::unique_lock lock(mutex_);
     while (true) {
