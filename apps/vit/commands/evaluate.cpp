@@ -60,12 +60,16 @@ struct Dataset {
 
 Dataset read_dataset(const fs::path& root, const Labels& labels) {
   Dataset dataset;
-  for (const fs::path& folder : class_folders(root, "evaluate")) {
+  for (const fs::path& folder : class_folders(root, "evaluate", dataset.list)) {
     const std::string name = folder.filename().string();
     const std::vector<std::size_t> classes = labels.find(name);
     if (classes.size() != 1) {
-      const std::string without =
-          "; without its " + count_of(images_below(folder, dataset.list).size(), "image");
+      const std::size_t num_images = images_below(folder, dataset.list).size();
+      if (num_images == 0) {
+        dataset.list.notes.push_back({folder.string(), "no images in this folder; it is left out"});
+        continue;
+      }
+      const std::string without = "; without its " + count_of(num_images, "image");
       dataset.list.failures.push_back(
           {folder.string(),
            classes.empty() ? "the model has no class with this name, index or synset" + without

@@ -10,6 +10,7 @@
 
 #include "apps/vit/commands/rope.h"
 #include "apps/vit/ground/output_file.h"
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/npy.h"
 #include "apps/vit/outputs/color_maps.h"
@@ -231,7 +232,6 @@ void check_sizes(const RopeConvention& c, const RopeOptions& o) {
   if (o.num_heads && !o.vectors && !has_heads(c))
     fail_usage("--heads: all heads of this convention have the same tables");
   const std::size_t heads = has_heads(c) || o.vectors ? o.num_heads.value_or(kHeads) : 1;
-  if (o.num_prefix && !o.vectors) fail_usage("--prefix requires --vectors: tables are of patches");
   const std::size_t patches = o.grid->rows * o.grid->columns;
   if (patches > kMaxNumbers / o.head_dim / o.num_frames / heads)
     fail_usage("--grid: at most ", kMaxNumbers, " numbers a table, found ", patches, " patches of ",
@@ -251,6 +251,8 @@ int write_rope_tables(const RopeOptions& options) {
     fail_usage("--png: expected a name that ends in .png, found '", options.png.string(), "'");
   const RopeConvention convention = convention_of(options);
   check_sizes(convention, options);
+  if (options.num_prefix && !options.vectors)
+    print_failure("", "--prefix is for --vectors: tables are of patches");
   const std::vector<NamedArray> arrays = tables_of(convention, options);
   if (!options.output.empty()) {
     check_output_place(options.output);

@@ -21,11 +21,9 @@ namespace {
 
 constexpr const char* kFooter =
     "One JSON object per line: {\"text\": ..., \"ids\": [...], \"tokens\": [...]}. With --model ids are "
-    "padded and cut\n"
-    "to the context length of the model, with only --tokenizer neither.\n"
-    "Libraries clean texts differently: open_clip repairs them as ftfy does, decodes HTML and\n"
-    "removes punctuation for some models; transformers does none of that. The default is the library of the "
-    "folder.\n"
+    "padded and cut to the context length of the model, with only --tokenizer neither.\n"
+    "Libraries clean texts differently: open_clip repairs them as ftfy does, decodes HTML and removes "
+    "punctuation for some models; transformers does none of that. The default is the library of the folder.\n"
     "Examples:\n"
     "  vit tokenize --model siglip2/ --text \"a photo of a cat\"\n"
     "  vit tokenize --model PE-Core-B16-224.pt --tokenizer bpe_simple_vocab_16e6.txt.gz --text-file "

@@ -46,6 +46,7 @@ std::string unknown_command(const std::string& word, std::span<const std::string
 }
 
 constexpr std::size_t kHelpColumn = 34;  // column of the descriptions
+constexpr std::size_t kHelpWidth = 110;  // columns
 
 // CLI11 treats an argument of the form [a,b] as a list; here it is a file name. A "./" before such
 // arguments hides them; hidden_removed() removes it again.
@@ -109,6 +110,34 @@ void add_option(CLI::App& app, const Option& option) {
   }
 }
 
+/// Where the rest of a line of help begins if it is continued: below its description.
+std::size_t hanging_indent(std::string_view line) {
+  const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
+  if (first == 0) return 0;
+  if (line.size() > kHelpColumn && line[kHelpColumn - 1] == ' ' && line[kHelpColumn] != ' ')
+    return kHelpColumn;
+  const std::size_t gap = line.find("  ", first);  // between a word and what it means
+  if (gap == line.npos || gap >= kHelpColumn) return first;
+  return line.find_first_not_of(' ', gap);
+}
+
+/// Lines of at most kHelpWidth columns, but for commands, which are copied.
+std::string wrapped(const std::string& help) {
+  std::string out;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t indent = hanging_indent(line);
+    while (line.size() > kHelpWidth && !line.starts_with("  vit ")) {
+      const std::size_t space = line.rfind(' ', kHelpWidth);
+      if (space == line.npos || space <= indent) break;
+      out.append(line, 0, line.find_last_not_of(' ', space) + 1).append("\n");
+      line = std::string(indent, ' ') + line.substr(space + 1);
+    }
+    out += line + "\n";
+  }
+  return out;
+}
+
 /// The parser of one command line.
 class Parser {
  public:
@@ -142,7 +171,7 @@ class Parser {
         std::ostringstream printed;
         printed.exceptions(std::ios::badbit);  // a stream drops text that it cannot store
         app_.exit(error, printed, printed);
-        out.printed = printed.str();
+        out.printed = wrapped(printed.str());
       } else {
         out.defect = message_of(error);
         std::replace(out.defect.begin(), out.defect.end(), '\n', ' ');

@@ -337,7 +337,7 @@ void check_no_input(const fs::path& output, std::span<const Input> inputs) {
   std::error_code error;
   if (!fs::exists(output, error)) return;
   if (const Input* const input = InputFiles(inputs).find(output))
-    fail_usage("--output: ", output.string(), " is the input ", input->name, "; name another file");
+    fail_usage(output.string(), " is the input ", input->name, "; name another file for the results");
 }
 
 const char* left_by_others(std::string_view name) {
@@ -392,19 +392,26 @@ InputList list_once(std::span<const std::string> arguments, std::istream& standa
   return list;
 }
 
-std::vector<fs::path> class_folders(const fs::path& root, const std::string& operation) {
+std::vector<fs::path> class_folders(const fs::path& root, const std::string& operation, InputList& list) {
   std::error_code error;
   VIT_CHECK(fs::exists(root, error), operation, root.string(), ": no such folder");
   VIT_CHECK(fs::is_directory(root, error), operation, root.string(),
             ": is a file; expected a folder with one subfolder of images per class; unpack archives first");
   std::vector<fs::path> folders = entries_of(root, error);
   VIT_CHECK(!error, operation, root.string(), ": ", error.message());
-  std::erase_if(folders, [](const fs::path& path) {
+  std::size_t num_images = 0;
+  std::erase_if(folders, [&](const fs::path& path) {
     std::error_code unreadable;
-    return left_by_others(path.filename().string()) != nullptr || !fs::is_directory(path, unreadable);
+    if (left_by_others(path.filename().string()) != nullptr) return true;
+    if (fs::is_directory(path, unreadable)) return false;
+    if (has_image_extension(path)) ++num_images;
+    return true;
   });
   VIT_CHECK(!folders.empty(), operation, root.string(), ": contains no folders; expected one per class");
   check_no_splits(root, folders, operation);
+  if (num_images > 0)
+    list.notes.push_back(
+        {root.string(), text("images outside of the folders of classes are left out: ", num_images)});
   return folders;
 }
 

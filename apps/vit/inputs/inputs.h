@@ -123,9 +123,9 @@ std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folde
 /// files that are not images to its notes.
 std::vector<std::string> images_below(const std::filesystem::path& folder, InputList& list);
 
-/// The folders in `root`, sorted, without those of left_by_others(). Throws Error with `operation` if there
-/// is no such folder or it contains none.
+/// The folders in `root`, sorted, without those of left_by_others(); images next to them are counted in the
+/// notes of `list`. Throws Error with `operation` if there is no such folder or it contains none.
 std::vector<std::filesystem::path> class_folders(const std::filesystem::path& root,
-                                                 const std::string& operation);
+                                                 const std::string& operation, InputList& list);
 
 }  // namespace vit::app

@@ -75,7 +75,27 @@ template <>
 constexpr const char* kNoTower<TextConfig> =
     ": has no supported text tower; supported are those of CLIP, SigLIP, MetaCLIP 2, TIPSv2, Perception "
     "Encoder and dino.txt, in the files of transformers, OpenCLIP and the publishers; texts of "
-    "ColModernVBERT are questions to pages (vit embed --features page, PageEncoder)";
+    "ColModernVBERT are questions to pages (vit embed --features page; in C++ PageEncoder)";
+
+/// Throws Error for an option of a dense head that has no effect on this one, whose files say it.
+void check_dense_options(const DenseOptions& given, const DenseConfig& head,
+                         const std::filesystem::path& path) {
+  const auto refuse = [&](const char* option, const char* what) {
+    fail(kWhere.with(ErrorKind::argument), path.string(), ": ModelOptions::dense.", option,
+         " has no effect: this model ", what);
+  };
+  const auto has_taps = [&](const DenseBranch& branch) { return branch.taps == given.taps; };
+  if (!given.taps.empty() && !std::ranges::all_of(head.branches, has_taps))
+    refuse("taps", "says which blocks its head reads");
+  const MapOutput* const depth = head.find(Output::depth);
+  if (given.max_depth &&
+      (depth == nullptr || depth->finish != MapFinish::sigmoid || depth->scale != *given.max_depth))
+    refuse("max_depth", "says its largest depth, or has none");
+  if (given.depth_range && (depth == nullptr || depth->lowest != given.depth_range->front() ||
+                            depth->highest != given.depth_range->back()))
+    refuse("depth_range", "has no bins of depths whose range is open");
+  if (given.expert != 0 && head.find(Output::heatmaps) == nullptr) refuse("expert", "has no experts");
+}
 
 /// Sets the fields of a tower that depend on the values of tensors.
 void finish(LoadedTower<ModelConfig>& checkpoint, const SourceFiles& files) {
@@ -198,6 +218,7 @@ std::optional<ParsedModel> CheckpointFolder::parse(SourceFiles& files, const Mod
               ": already has a dense head; none can be added: ", options_.dense.head.string());
     join_dino_head(files, parsed);
   }
+  if (parsed.dense) check_dense_options(options_.dense, parsed.dense->config, path());
   VIT_CHECK(options_.clip_frames == 0 || parsed.config.has_clips(), kWhere.with(ErrorKind::argument),
             path().string(),
             ": this model takes images and no clips; Qwen-VL, GLM-4V and V-JEPA 2 take some");

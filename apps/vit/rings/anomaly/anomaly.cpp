@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kFooter =
     "fit keeps the patch features of good images; score compares the patches of other images with them.\n"
-    "The threshold is the quantile of the scores of good images, each compared with the patches of the\n"
+    "The threshold is the quantile of the scores of good images, each compared with the patches of the "
     "others; `vit anomaly fit` states how sure it is. Run again with the same BANK, fit adds images.\n"
     "Scores, in cosine distances but for reweighted:\n"
     "  top-percent  mean of the largest 1 % of the patches (AnomalyDINO)\n"
@@ -208,6 +208,8 @@ Command anomaly_command() {
   add_fit_options(command.options, *parsed);
   add_score_options(command.options, *parsed);
   add_image_run_options(command.options, parsed->options.common);
+  std::ranges::find(command.options, "--size", &Option::name)->target.default_text =
+      "native, score: the bank's";
   return command;
 }
 

@@ -222,7 +222,7 @@ class Fitting : public ImageWork {
   }
 
   InputList list() {
-    InputList list = list_inputs(options_.inputs, std::cin);
+    InputList list = list_once(options_.inputs, std::cin);  // an image given twice would be held out in vain
     for (const std::string& argument : options_.inputs) check_are_good(argument, list.inputs);
     if (!existing_) return list;
     if (const std::size_t num_known = remove_known(list, *existing_); num_known != 0)
@@ -253,7 +253,11 @@ class Fitting : public ImageWork {
   int finish(ImageRun& run) override {
     run.progress().finish("");
     const bool has_only_bad = builder_->num_images() == 0 && run.progress().num_failed() > 0;
-    if (interrupted() || has_only_bad) return 0;
+    if (has_only_bad || (interrupted() && builder_->num_images() == 0)) return 0;
+    if (interrupted())
+      print_failure(
+          "", text("interrupted: the bank has ", builder_->num_images(),
+                   builder_->num_images() == 1 ? " image" : " images", "; run again to add the others"));
     VIT_CHECK(builder_->num_images() > 0, "anomaly fit", options_.inputs.front(), ": no good image");
     if (unseen_ > 0.02 && !options_.common.quiet)
       print_failure("", text("the center crop ignores up to ", percent(unseen_),

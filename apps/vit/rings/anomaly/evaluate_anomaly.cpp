@@ -50,7 +50,7 @@ TestSet read_test_set(const fs::path& folder) {
   std::error_code error;
   const fs::path root = fs::is_directory(folder / "test", error) ? folder / "test" : folder;
   TestSet set;
-  for (const fs::path& kind : class_folders(root, "evaluate")) {
+  for (const fs::path& kind : class_folders(root, "evaluate", set.list)) {
     for (const std::string& image : images_below(kind, set.list)) {
       set.list.inputs.push_back({.name = image, .path = image, .pixels = nullptr});
       set.kinds.push_back(kind.filename().string());

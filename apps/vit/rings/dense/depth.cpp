@@ -24,18 +24,15 @@ namespace {
 
 constexpr const char* kFooter =
     "The output is one file of arrays, .safetensors or .npz: depth.I (H, W) of input I at the size of its "
-    "image, and\n"
-    "normals.I (3, H, W) where the model gives them; with --raw what the head gives. Or FOLDER/, with files "
-    "for each\n"
-    "image:\n"
+    "image, and normals.I (3, H, W) where the model gives them; with --raw what the head gives. Or FOLDER/, "
+    "with files for each image:\n"
     "  png16  NAME.png, 16 bits: millimetres (--png-scale) of a metric model, else the smallest to the "
     "largest value\n"
     "  color  NAME_color.png, by --colormap\n"
     "  npy    NAME.npy, float32      pfm  NAME.pfm, float32\n"
     "  ply    NAME.ply, a point cloud, of metric models\n"
     "The line of an image says what its numbers are: metre (larger is farther), inverse (inverse depth: "
-    "larger is\n"
-    "nearer, neither zero nor unit are known), or relative (larger is farther, no unit).\n"
+    "larger is nearer, neither zero nor unit are known), or relative (larger is farther, no unit).\n"
     "Examples:\n"
     "  vit depth --model Depth-Anything-V2-Small-hf photos/ --output depth/\n"
     "  vit depth --model depth_anything_v2_vits.pth photo.jpg --output photo.npz\n"
@@ -128,7 +125,7 @@ class DepthWork : public ImageWork {
           "", text(num_cut_, num_cut_ == 1 ? " pixel of " : " pixels of ", count_of(num_cut_images_, "image"),
                    num_cut_ == 1 ? " is" : " are", " farther than ", kMostUnits / options_.units_of_meter(),
                    " m, the most that 16 bits hold with ", options_.units_of_meter(),
-                   " units a meter, and cut to it; --png-scale 256 reaches 255 m"));
+                   " units a metre, and cut to it; --png-scale 256 reaches 255 m"));
     return code;
   }
 
@@ -192,7 +189,7 @@ Command depth_command() {
                    .target = offering(text_target(options->colormap), color_map_names())},
                   {.name = "--png-scale",
                    .type_name = "N",
-                   .help = "Units of png16 per meter, of metric models; KITTI has 256",
+                   .help = "Units of png16 per metre, of metric models; KITTI has 256",
                    .target = parsed_target(
                        options->png_scale,
                        [](const std::string& value) { return parse_real(value, 1e-3, 1e6); }, "1000")},

@@ -28,13 +28,11 @@ namespace {
 
 constexpr const char* kFooter =
     "Boxes are [x0, y0, x1, y1] in pixels from the upper left corner, in the order of the model, or of "
-    "falling scores where a box may have several classes (RF-DETR, LW-DETR), those with a score above\n"
+    "falling scores where a box may have several classes (RF-DETR, LW-DETR), those with a score above "
     "--threshold. The output is one file of arrays, .safetensors or .npz: for input I boxes.I (n, 4), "
-    "scores.I (n) and\n"
-    "classes.I (n) int32; with --raw boxes.I (N, 4) as center, width and height from 0 to 1, logits.I (N, "
-    "classes; of\n"
-    "YOLOS, no object at the end), objectness.I (N) where there is one. Or FOLDER/, with files\n"
-    "for each image:\n"
+    "scores.I (n) and classes.I (n) int32; with --raw boxes.I (N, 4) as center, width and height from 0 to "
+    "1, logits.I (N, classes; of YOLOS, no object at the end), objectness.I (N) where there is one. Or "
+    "FOLDER/, with files for each image:\n"
     "  color  NAME_color.png, the image with frames, names and scores\n"
     "  coco   NAME.json, a list of image_id, category_id, bbox [x, y, width, height] and score\n"
     "Examples:\n"
@@ -75,7 +73,7 @@ std::optional<Detector> load_detector(const DetectOptions& options,
   const CommonOptions& common = options.run.common;
   if (!takes_texts) {
     if (options.texts.are_given() || options.templates.are_given())
-      fail_usage("--classes: this model has classes of its own; words are for OWL-ViT and OWLv2");
+      fail_usage("--classes: this model has classes of its own; words are for OWL-ViT, OWLv2 and SAM 3");
     return Detector(known, box_labels(*model.dense_config(), options.labels));
   }
   if (!options.texts.are_given())

@@ -96,14 +96,14 @@ void add_map_options(std::vector<Option>& list, MapEvaluation& evaluation) {
        .group = kMapGroup});
   list.push_back({.name = "--truth-scale",
                   .type_name = "N",
-                  .help = "Integer units per meter in the ground truth (KITTI: 256)",
+                  .help = "Integer units per metre in the ground truth (KITTI: 256)",
                   .target = parsed_target(
                       evaluation.truth_scale,
                       [](const std::string& value) { return parse_real(value, 1e-6, 1e9); }, "1000"),
                   .group = kMapGroup});
   list.push_back({.name = "--depth-limits",
                   .type_name = "MIN,MAX",
-                  .help = "Depths of the ground truth that count, in meters",
+                  .help = "Depths of the ground truth that count, in metres",
                   .target = parsed_target(evaluation.limits, parse_limits),
                   .group = kMapGroup});
   list.push_back(
@@ -111,7 +111,7 @@ void add_map_options(std::vector<Option>& list, MapEvaluation& evaluation) {
        .type_name = "RULE",
        .help =
            "How each prediction is first aligned with its ground truth: none, median (scale), affine (scale "
-           "and shift; of inverse depth if the model gives that); auto: none for meters, else affine",
+           "and shift; of inverse depth if the model gives that); auto: none for metres, else affine",
        .target = choice_target(evaluation.align, kAligns),
        .group = kMapGroup});
   list.push_back(

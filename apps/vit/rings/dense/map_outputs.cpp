@@ -147,8 +147,19 @@ MapOutputs::MapOutputs(const char* command, const DenseRunOptions& options,
   if (options.raw && options.writes_folder())
     fail_usage("--raw requires an output of arrays, .safetensors or .npz");
   if (options.writes_file()) take_file_format(formats);
-  if (!options.writes_folder()) return;
   const auto is_named = [&](const MapFormat& format) { return options.has_word(format.word); };
+  if (!options.writes_folder()) {
+    if (options.raw && options.output.empty())
+      fail_usage("--raw requires an output of arrays, .safetensors or .npz");
+    for (const MapFormat& format : formats) {
+      const bool is_printed = format.word == "csv";
+      const bool is_written = !formats_.empty() && formats_.front().word == format.word;
+      if (is_named(format) && !is_printed && !is_written)
+        fail_usage("--format ", format.word, " requires --output FOLDER/",
+                   options.output.empty() ? "" : ", found " + options.output.string());
+    }
+    return;
+  }
   const bool has_named = std::ranges::any_of(formats, is_named);
   for (const MapFormat& format : formats) {
     const bool is_default = std::ranges::find(fallback, format.word) != fallback.end();

@@ -34,22 +34,19 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFooter =
-    "FOLDER contains one subfolder per label: pets/cat/1.jpg, pets/dog/1.jpg\n"
-    "Methods:\n"
-    "  logistic  multinomial logistic regression with an L2 penalty on standardized features: the optimum "
-    "of\n"
-    "            scikit-learn's LogisticRegression; its strength C is the smallest of 10 values from 1e-4 "
-    "to\n"
-    "            1e4 with the best accuracy in stratified 5-fold cross-validation (LogisticRegressionCV)\n"
+    "FOLDER contains one subfolder per label: pets/cat/1.jpg, pets/dog/1.jpg Methods:\n"
+    "  logistic  multinomial logistic regression with an L2 penalty on standardized features: the optimum of "
+    "scikit-learn's LogisticRegression; its strength C is the smallest of 10 values from 1e-4 to 1e4 with "
+    "the best accuracy in stratified 5-fold cross-validation (LogisticRegressionCV)\n"
     "  knn       nearest neighbors by cosine, weighted with exp(cosine / 0.07) as in DINO\n"
     "  centroid  nearest centroid of standardized features\n"
     "Classes of pixels (--truth) are learned on vectors of length one, which are not standardized, by "
-    "functions\n"
-    "through the origin, with the smallest strength of 0.1, 1, ... 1e4 that has the best mean IoU.\n"
-    "Labels with fewer than 5 images are missing from some folds; if no label has two, there is no\n"
+    "functions through the origin, with the smallest strength of 0.1, 1, ... 1e4 that has the best mean "
+    "IoU.\n"
+    "Labels with fewer than 5 images are missing from some folds; if no label has two, there is no "
     "cross-validation, and the strength is 1.\n"
-    "Memory for n images, C features and K labels: 4 n C bytes for the features, plus for logistic\n"
-    "8 (30 (C + 1) K + 2 C^2) bytes and 128 MiB, for knn 4 n C bytes, for centroid 12 K C bytes.\n"
+    "Memory for n images, C features and K labels: 4 n C bytes for the features, plus for logistic 8 (30 (C "
+    "+ 1) K + 2 C^2) bytes and 128 MiB, for knn 4 n C bytes, for centroid 12 K C bytes.\n"
     "Insufficient memory is reported before the images are read.\n"
     "Examples:\n"
     "  vit fit pets/ --output pets.safetensors\n"
@@ -72,7 +69,7 @@ struct LabeledImages {
 
 LabeledImages read_folder(const fs::path& root) {
   LabeledImages out;
-  for (const fs::path& folder : class_folders(root, "fit")) {
+  for (const fs::path& folder : class_folders(root, "fit", out.list)) {
     const std::size_t failures = out.list.failures.size();
     const std::vector<std::string> images = images_below(folder, out.list);
     if (images.empty()) {
@@ -140,11 +137,11 @@ std::string fold_note(const ClassifierHead& head, std::span<const std::uint32_t>
   }
   std::vector<std::size_t> counts(head.labels.size());
   for (const std::uint32_t c : classes) ++counts[c];
-  const auto few = std::ranges::count_if(counts, [](std::size_t count) { return count < kFitFolds; });
+  const auto few = std::ranges::count_if(counts, [&](std::size_t count) { return count < head.num_folds; });
   if (few == 0) return "";
   const auto fewest = std::ranges::min_element(counts);
   const std::string& name = head.labels[static_cast<std::size_t>(fewest - counts.begin())];
-  return text(few, few == 1 ? " label has" : " labels have", " fewer than ", kFitFolds, " images (",
+  return text(few, few == 1 ? " label has" : " labels have", " fewer than ", head.num_folds, " images (",
               printable(name), ": ", *fewest, ") and ", few == 1 ? "is" : "are", " missing from some of the ",
               head.num_folds, " folds of the cross-validation");
 }

@@ -14,9 +14,8 @@ namespace {
 
 constexpr const char* kFooter =
     "Kinds:\n"
-    "  pca         first three principal components of the patches of all inputs as red, green and blue; "
-    "the\n"
-    "              largest loading of each is positive\n"
+    "  pca         first three principal components of the patches of all inputs as red, green and blue; the "
+    "largest loading of each is positive\n"
     "  attention   softmax weights of the query over the patches, of one head, all, or their mean\n"
     "  similarity  cosine of the patch at --query in the first input with all patches of all inputs\n"
     "  match       two inputs: lines between patches that are each other's nearest by cosine\n"

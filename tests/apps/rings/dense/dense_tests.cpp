@@ -293,6 +293,35 @@ TEST_CASE("apps: depth and segment refuse what does not go together") {
   }
 }
 
+TEST_CASE("apps: options that would have no effect on maps are refused") {
+  const TestFolder folder;
+  write_inputs(folder, false);
+  const std::string image = folder / "in/a.ppm";
+  const std::vector<std::vector<std::string>> of_model{
+      {"--max-depth", "10"}, {"--depth-range", "1,2"}, {"--taps", "0"}, {"--expert", "7"}};
+  for (const std::vector<std::string>& option : of_model) {
+    const RunResult result = run_dense("depth", "hf-depth-anything", {image, option[0], option[1]});
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 1);
+    CHECK(result.num_errors() == 1);
+    CHECK(contains(result.err, "has no effect"));
+  }
+  CHECK(run_dense("depth", "hf-depth-anything", {image, "--max-depth", "20"}).exit_code == 0);  // its own
+  const std::vector<std::vector<std::string>> of_output{{"--format", "npy"},
+                                                        {"--raw"},
+                                                        {"--format", "npy", "--output", folder / "y.png"},
+                                                        {"--format", "png16", "--output", folder / "y.npz"},
+                                                        {"--format", "json,color"}};
+  for (const std::vector<std::string>& options : of_output) {
+    std::vector<std::string> arguments{image};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const RunResult result = run_dense("depth", "hf-depth-anything", arguments);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(result.num_errors() == 1);
+  }
+}
+
 TEST_CASE("apps: files of different images that would have one name are refused") {
   const TestFolder folder;
   write_inputs(folder, false);
