@@ -116,7 +116,8 @@ TEST_CASE("video: frames are inputs, in a run, in its parts, and after what is b
   CHECK(files == 3);
   CHECK(read_text(folder / "p.html").find("clip.avi[2]") != std::string::npos);
 
-  const RunResult first = run({clip, bird, "--shard", "0/2"}), second = run({clip, bird, "--shard", "1/2"});
+  const RunResult first = run({clip, bird, "--shard", "0/2", "--output", folder / "first/"}),
+                  second = run({clip, bird, "--shard", "1/2", "--output", folder / "second/"});
   CHECK(first.out + second.out == whole.out);
 }
 

@@ -106,7 +106,7 @@ TEST_CASE("apps: fit says what a folder lacks, in one line each") {
   const RunResult single = run_vit(with_model("fit", arguments));
   CHECK(single.exit_code == 0);
   CHECK(single.num_errors() == 1);
-  CHECK(contains(single.err, "2 labels have fewer than 5 images (b: 1)"));
+  CHECK(contains(single.err, "1 label has fewer than 3 images (b: 1)"));
 
   std::filesystem::create_directory(root + "/empty");
   write_text(root + "/b/broken.jpg", "no image");
