@@ -142,6 +142,7 @@ TEST_CASE("expect: wrong usage") {
       run_vit({"info", "--model", model.model(), "--layout", model.layout(), "--expect", "a.npy", "b.npy"});
   CHECK(missing.exit_code == 1);
   CHECK(missing.num_errors() == 1);
+  CHECK(contains(missing.err, "a.npy"));
 }
 
 }  // namespace vit::test

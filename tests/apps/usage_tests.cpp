@@ -77,6 +77,7 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
       with_model("classify", {"--top", "many", picture}),
       with_model("classify", {"--format", "xml", picture}),
       with_model("classify", {"--size", "0", picture}),
+      with_model("classify", {"--std", "0", picture}),
       with_model("classify", {"--size", "12x", picture}),
       with_model("classify", {"--size", "-5", picture}),
       with_model("classify", {"--size", "big", picture}),

@@ -30,6 +30,16 @@ struct FeatureError {
   double error = std::numeric_limits<double>::infinity();
 };
 
+/// What `read` gives; its Error names the file.
+template <typename Read>
+auto of_file(const std::filesystem::path& path, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    fail(Where("expect", error.kind()), path.string(), ": ", error.message());
+  }
+}
+
 /// What the person's script gave.
 struct Expected {
   Tensor<float> pixels;   // (B, K, H, W)
@@ -37,8 +47,8 @@ struct Expected {
   double tolerance = 0.0;
 
   explicit Expected(const ExpectOptions& options) {
-    const PixelFile file(options.pixels);
-    outputs = load_npy_floats(options.outputs);
+    const PixelFile file = of_file(options.pixels, [&] { return PixelFile(options.pixels); });
+    outputs = of_file(options.outputs, [&] { return load_npy_floats(options.outputs); });
     const Tensor<float> first = file.load(0);
     VIT_CHECK(outputs.dim(0) == file.num_images() && outputs.shape().rank() >= 2, "expect",
               options.outputs.string(), ": expected outputs (", file.num_images(), ", ...) of the images in ",

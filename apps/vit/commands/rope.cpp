@@ -101,6 +101,8 @@ int run(const RopeOptions& options) {
     fail_usage("--list, identify and --output exclude each other");
   if (identifies) return identify_rope_tables(options);
   if (!options.against.empty()) fail_usage("--against is for vit rope identify FILE");
+  if (options.list && (!options.family.empty() || options.grid))
+    fail_usage("--list lists all conventions; --family and --grid are for the tables of one");
   if (options.list) return list_conventions(options.format);
   return write_rope_tables(options);
 }

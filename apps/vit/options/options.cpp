@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "apps/vit/ground/option_values.h"
@@ -176,15 +177,17 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
        .help = "Channel order of the model: rgb or bgr",
        .target = offering(parsed_target(preprocess.channels, parse_channels, "rgb"), {"rgb", "bgr"}),
        .group = kPreprocessGroup});
-  for (const auto& [name, values] : {std::pair("--mean", &preprocess.mean), {"--std", &preprocess.std}})
-    list.push_back({.name = name,
-                    .type_name = "LIST",
-                    .help = "One number per channel of the model, or one for all; default: as the checkpoint "
-                            "says",
-                    .target = list_target(
-                        *values, [](const std::string& value) { return parse_real(value, -1e6, 1e6); }),
-                    .occurs = Occurs::list,
-                    .group = kPreprocessGroup});
+  for (const auto& [name, values, least] :
+       {std::tuple("--mean", &preprocess.mean, -1e6), {"--std", &preprocess.std, 1e-6}})
+    list.push_back(
+        {.name = name,
+         .type_name = "LIST",
+         .help = "One number per channel of the model, or one for all; default: as the checkpoint "
+                 "says",
+         .target = list_target(
+             *values, [least = least](const std::string& value) { return parse_real(value, least, 1e6); }),
+         .occurs = Occurs::list,
+         .group = kPreprocessGroup});
   list.push_back({.name = "--max-pixels",
                   .type_name = "N",
                   .help = "Largest image that is decoded; larger ones are errors",

@@ -72,8 +72,8 @@ std::vector<std::size_t> layers_of(const FitCommandOptions& options, const Model
     out.push_back(static_cast<std::size_t>(block < 0 ? block + depth : block));
   };
   for (const int block : options.pixels.layers) add(block);
+  if (!out.empty() && !options.features.empty()) fail_usage("--layers and --features: give only one of them");
   if (options.features.empty() || options.features == "patches") return out;
-  if (!out.empty()) fail_usage("--layers and --features: give only one of them");
   std::string_view rest = options.features;
   while (!rest.empty()) {
     const std::string word(rest.substr(0, rest.find(',')));
