@@ -3,7 +3,6 @@
 // here.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "vit/base/checked.h"

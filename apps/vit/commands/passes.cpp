@@ -13,6 +13,7 @@
 #include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/peak_memory.h"
 #include "vit/config.h"
+#include "vit/config/output_table.h"
 #include "vit/kernels/cpu_info.h"
 #include "vit/kernels/kernels.h"
 #include "vit/kernels/tile_meter.h"
@@ -53,10 +54,9 @@ Tensor<float> make_pixels(const Combination& combination) {
 Request request_for(const Model& model) {
   const ModelConfig& config = model.config();
   if (model.dense_config() != nullptr) return model.dense_config()->request();
-  if (config.merger) return Output::merged;
-  if (config.head.num_classes > 0) return Output::logits;
-  const bool has_vector = config.projection_dim() > 0 || config.head.pooling != Pooling::none;
-  return has_vector ? default_output(config) : Output::tokens;
+  if (!config.merger && config.head.num_classes > 0) return Output::logits;
+  const Output standard = internal::standard_output(config);
+  return standard == Output::patches ? Output::tokens : standard;
 }
 
 double seconds_since(Clock::time_point start) {

@@ -23,7 +23,7 @@ struct FeatureList {
   std::vector<ResultArray> arrays(const ImageOutputs& outputs) const;
 };
 
-/// Parses a comma-separated list; empty = merged if the model has it, else default_output(), else patches.
+/// Parses a comma-separated list; empty = internal::standard_output().
 /// Throws UsageError for an unknown name and for outputs that this model does not have.
 FeatureList parse_features(std::string_view list, const Model& model);
 /// The named output, which must be one vector per image; empty = default_output(). Throws UsageError for

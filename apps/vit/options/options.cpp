@@ -182,8 +182,7 @@ void add_preprocess_options(std::vector<Option>& list, CommonOptions& options) {
     list.push_back(
         {.name = name,
          .type_name = "LIST",
-         .help = "One number per channel of the model, or one for all; default: as the checkpoint "
-                 "says",
+         .help = "One number per channel of the model, or one for all; default: as the checkpoint says",
          .target = list_target(
              *values, [least = least](const std::string& value) { return parse_real(value, least, 1e6); }),
          .occurs = Occurs::list,

@@ -34,31 +34,6 @@ class TruncationNotice {
   bool is_given_ = false;
 };
 
-/// encode_classes() of the library; after an interrupt, only the first classes.
-ClassVectors encode_averages(TextEncoder& encoder, std::vector<std::string> classes,
-                             std::span<const std::string> templates, Progress& progress) {
-  const TextTower& tower = encoder.tower();
-  TruncationNotice notice(tower);
-  for (std::size_t i = 0; i < classes.size() && !notice.is_given(); ++i) {
-    for (const std::string& pattern : templates) {
-      const std::string text = fill_template(pattern, classes[i]);
-      notice.check(tower.tokenize(text), text, progress);
-    }
-  }
-  std::size_t shown = 0;
-  const auto show = [&](double done, std::size_t) {
-    progress.add_done(static_cast<std::size_t>(done) - shown);
-    shown = static_cast<std::size_t>(done);
-  };
-  ClassVectors found = vit::encode_classes(encoder, std::move(classes), templates,
-                                           {.on_progress = show, .is_cancelled = interrupted});
-  for (std::size_t i = 0; i < found.names.size(); ++i) {
-    VIT_CHECK(are_finite(found.vectors.view()[i].flat()), (Where{"texts", ErrorKind::format}), found.names[i],
-              ": ", kNotFinite);
-  }
-  return found;
-}
-
 /// What a text is encoded as.
 std::vector<std::string> forms_of(const std::string& text, std::span<const std::string> templates) {
   if (templates.empty()) return {text};
@@ -149,7 +124,25 @@ std::optional<ClassVectors> encode_classes(TextEncoder& encoder, std::vector<std
                                            const CommonOptions& common) {
   const std::size_t count = classes.size();
   Progress progress("classes", count, common.progress_mode(), "classes");
-  ClassVectors found = encode_averages(encoder, std::move(classes), templates, progress);
+  const TextTower& tower = encoder.tower();
+  TruncationNotice notice(tower);
+  for (std::size_t i = 0; i < classes.size() && !notice.is_given(); ++i) {
+    for (const std::string& pattern : templates) {
+      const std::string text = fill_template(pattern, classes[i]);
+      notice.check(tower.tokenize(text), text, progress);
+    }
+  }
+  std::size_t shown = 0;
+  const auto show = [&](double done, std::size_t) {
+    progress.add_done(static_cast<std::size_t>(done) - shown);
+    shown = static_cast<std::size_t>(done);
+  };
+  ClassVectors found = vit::encode_classes(encoder, std::move(classes), templates,
+                                           {.on_progress = show, .is_cancelled = interrupted});
+  for (std::size_t i = 0; i < found.names.size(); ++i) {
+    VIT_CHECK(are_finite(found.vectors.view()[i].flat()), (Where{"texts", ErrorKind::format}), found.names[i],
+              ": ", kNotFinite);
+  }
   if (found.names.size() < count) return std::nullopt;
   return found;
 }

@@ -144,13 +144,11 @@ MapOutputs::MapOutputs(const char* command, const DenseRunOptions& options,
                        std::span<const MapFormat> formats, std::vector<std::string_view> fallback)
     : command_(command), options_(options) {
   if (options.resume && !options.writes_folder()) fail_usage("--resume continues --output FOLDER/");
-  if (options.raw && options.writes_folder())
+  if (options.raw && !options.writes_arrays())
     fail_usage("--raw requires an output of arrays, .safetensors or .npz");
   if (options.writes_file()) take_file_format(formats);
   const auto is_named = [&](const MapFormat& format) { return options.has_word(format.word); };
   if (!options.writes_folder()) {
-    if (options.raw && options.output.empty())
-      fail_usage("--raw requires an output of arrays, .safetensors or .npz");
     for (const MapFormat& format : formats) {
       const bool is_printed = format.word == "csv";
       const bool is_written = !formats_.empty() && formats_.front().word == format.word;
@@ -170,9 +168,7 @@ MapOutputs::MapOutputs(const char* command, const DenseRunOptions& options,
 /// The kind of a single file: of those with its ending the one that --format names, else the plain one.
 void MapOutputs::take_file_format(std::span<const MapFormat> formats) {
   const std::string ending = options_.output.extension().string();
-  if (options_.raw || options_.shard)
-    fail_usage(options_.raw ? "--raw requires an output of arrays, .safetensors or .npz"
-                            : "--shard requires an output of arrays or FOLDER/");
+  if (options_.shard) fail_usage("--shard requires an output of arrays or FOLDER/");
   for (const MapFormat& format : formats) {
     const bool is_named = options_.has_word(format.word);
     if (format.ending.ends_with(ending) && (is_named || (formats_.empty() && format.ending == ending)))

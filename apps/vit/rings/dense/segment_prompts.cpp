@@ -172,8 +172,6 @@ class PhraseSegmentWork : public PhraseWork {
 
 int segment_prompts(const PromptJob& job) {
   const PromptChoices& choices = job.choices;
-  if (job.run.raw && !job.run.writes_arrays())
-    fail_usage("--raw requires an output of arrays, .safetensors or .npz");
   if (!choices.name_objects()) return PhraseSegmentWork(job).run();
   if (choices.texts.are_given() || !choices.boxes.empty())
     fail_usage(
