@@ -128,6 +128,9 @@ TEST_CASE("apps: wrong usage is one line on stderr and exit code 2") {
       with_model("preprocess", {picture, "--output", folder / "x.png", "--stage", "pixels"}),
       with_model("bench", {"--sizes", "native"}),
       with_model("bench", {"--batch", "0"}),
+      with_model("bench", {"--clients", "2"}),
+      with_model("bench", {"--image", picture}),
+      with_model("bench", {"--serve", "--batch", "2"}),
       {"info", "--tensors"},
   };
   for (const std::vector<std::string>& arguments : wrong) {

@@ -126,6 +126,10 @@ void validate_attention_pool(const ModelConfig& c) {
 }
 
 void validate_head(const ModelConfig& c) {
+  VIT_CHECK(c.head.logits != LogitKind::joint_space || c.head.num_classes != 0, kWhere,
+            "a head that projects must be there");
+  VIT_CHECK(c.encoder.norm.kind == NormKind::layer || c.head.pooling != Pooling::attention, kWhere,
+            "attention pooling has LayerNorm, and all norms of this model are RMSNorm");
   check_range("num_classes", c.head.num_classes, 0, 1u << 22);
   check_range("projection_dim", c.projection_dim(), c.head.projection ? 1 : 0, 65536);
   if (const auto& joint = c.head.joint) {
@@ -337,6 +341,58 @@ void validate_late_tokens(const ModelConfig& c) {
               late.block, " to ", c.encoder.depth - 1);
 }
 
+void validate_attention(const ModelConfig& c) {
+  VIT_CHECK(c.attention.num_key_heads == 0 || (c.attention.num_heads % c.attention.num_key_heads == 0 &&
+                                               c.position.rope != RopeKind::mixed),
+            kWhere, c.attention.num_key_heads, " key heads cannot be shared by ", c.attention.num_heads,
+            " heads of queries");
+  VIT_CHECK(c.attention.block_key_heads.empty() || (c.attention.block_key_heads.size() == c.encoder.depth &&
+                                                    c.position.rope != RopeKind::mixed && !c.encoder.clipped),
+            kWhere, c.attention.block_key_heads.size(), " numbers of key heads for ", c.encoder.depth,
+            " blocks");
+  for (const std::size_t heads : c.attention.block_key_heads)
+    VIT_CHECK(heads != 0 && c.attention.num_heads % heads == 0, kWhere, heads,
+              " key heads cannot be shared by ", c.attention.num_heads, " heads of queries");
+  VIT_CHECK(!c.attention.differential || (c.head_width() % 2 == 0 && c.attention.num_key_heads == 0 &&
+                                          !c.attention.windows && c.attention.block_key_heads.empty() &&
+                                          c.position.rope == RopeKind::none && !c.position.relative),
+            kWhere, "differential attention with heads of ", c.head_width(),
+            " channels, which must be even, without rotary or relative positions, windows and shared keys");
+  VIT_CHECK(std::isfinite(c.attention.scale) && c.attention.scale >= 0, kWhere,
+            "attention_scale must be finite and positive, got ", c.attention.scale);
+}
+
+void validate_patches(const ModelConfig& c) {
+  check_range("patch_frames", c.patch.frames, 1, 16);
+  VIT_CHECK(!c.patch.own_clips || (c.has_clips() && c.patch.bias && !c.patch.norm), kWhere,
+            "own_clips requires patches of several frames, with a bias and no norm of their pixels");
+  check_range("patch_padding", c.patch.padding, 0, (c.patch.size - 1) / 2);
+  VIT_CHECK(c.patch.padding == 0 || (c.image.fixed_size && c.image.height % c.patch.size == 0 &&
+                                     c.image.width % c.patch.size == 0),
+            kWhere, "patches with padding require one size of whole patches, got ", c.image.height, " x ",
+            c.image.width);
+  check_range("patch_row_step", c.patch.step.rows, 0, c.patch.size);
+  check_range("patch_column_step", c.patch.step.columns, 0, c.patch.size);
+  VIT_CHECK(!c.patch.overlaps() || (c.image.fixed_size && c.patch.padding == 0 && c.patch.frames == 1 &&
+                                    !c.merger && !c.attention.windows),
+            kWhere,
+            "patches that overlap require one size of images, without padding, clips, mergers, windows");
+}
+
+void validate_blocks(const ModelConfig& c) {
+  VIT_CHECK(std::isfinite(c.mlp.limit) && c.mlp.limit >= 0, kWhere, "mlp_limit must be 0 or positive, got ",
+            c.mlp.limit);
+  VIT_CHECK(c.mlp.limit == 0 || (c.mlp.kind == MlpKind::gated && !c.encoder.clipped), kWhere,
+            "mlp_limit requires a gated MLP without clipped layers");
+  const BlockNorms norms = c.encoder.block_norms;
+  VIT_CHECK(!c.encoder.clipped || (norms == BlockNorms::before_and_after && c.mlp.kind == MlpKind::gated),
+            kWhere, "clipped layers require branch norms and a gated MLP");
+  VIT_CHECK(!c.encoder.parallel || norms == BlockNorms::before || norms == BlockNorms::before_and_after,
+            kWhere, "post_norm and sum_norm are those of branches one after the other");
+  check_range("expert_dim", c.mlp.expert_dim, 0, c.embed_dim - 1);
+  check_epsilon("the norms", c.encoder.norm.eps);
+}
+
 }  // namespace
 
 void validate(const ModelConfig& c) {
@@ -352,54 +408,10 @@ void validate(const ModelConfig& c) {
   check_range("num_register_tokens", c.tokens.num_registers, 0, 1024);
   VIT_CHECK(c.attention.head_dim != 0 || c.embed_dim % c.attention.num_heads == 0, kWhere, "embed_dim ",
             c.embed_dim, " is not divisible by num_heads ", c.attention.num_heads);
-  VIT_CHECK(c.attention.num_key_heads == 0 || (c.attention.num_heads % c.attention.num_key_heads == 0 &&
-                                               c.position.rope != RopeKind::mixed),
-            kWhere, c.attention.num_key_heads, " key heads cannot be shared by ", c.attention.num_heads,
-            " heads of queries");
-  VIT_CHECK(c.attention.block_key_heads.empty() || (c.attention.block_key_heads.size() == c.encoder.depth &&
-                                                    c.position.rope != RopeKind::mixed && !c.encoder.clipped),
-            kWhere, c.attention.block_key_heads.size(), " numbers of key heads for ", c.encoder.depth,
-            " blocks");
-  for (const std::size_t heads : c.attention.block_key_heads)
-    VIT_CHECK(heads != 0 && c.attention.num_heads % heads == 0, kWhere, heads,
-              " key heads cannot be shared by ", c.attention.num_heads, " heads of queries");
   VIT_CHECK(c.head_width() <= 512, kWhere, "head width must be at most 512, got ", c.head_width());
-  VIT_CHECK(c.head.logits != LogitKind::joint_space || c.head.num_classes != 0, kWhere,
-            "a head that projects must be there");
-  VIT_CHECK(c.encoder.norm.kind == NormKind::layer || c.head.pooling != Pooling::attention, kWhere,
-            "attention pooling has LayerNorm, and all norms of this model are RMSNorm");
-  VIT_CHECK(std::isfinite(c.mlp.limit) && c.mlp.limit >= 0, kWhere, "mlp_limit must be 0 or positive, got ",
-            c.mlp.limit);
-  VIT_CHECK(c.mlp.limit == 0 || (c.mlp.kind == MlpKind::gated && !c.encoder.clipped), kWhere,
-            "mlp_limit requires a gated MLP without clipped layers");
-  const BlockNorms norms = c.encoder.block_norms;
-  VIT_CHECK(!c.encoder.clipped || (norms == BlockNorms::before_and_after && c.mlp.kind == MlpKind::gated),
-            kWhere, "clipped layers require branch norms and a gated MLP");
-  VIT_CHECK(!c.attention.differential || (c.head_width() % 2 == 0 && c.attention.num_key_heads == 0 &&
-                                          !c.attention.windows && c.attention.block_key_heads.empty() &&
-                                          c.position.rope == RopeKind::none && !c.position.relative),
-            kWhere, "differential attention with heads of ", c.head_width(),
-            " channels, which must be even, without rotary or relative positions, windows and shared keys");
-  VIT_CHECK(!c.encoder.parallel || norms == BlockNorms::before || norms == BlockNorms::before_and_after,
-            kWhere, "post_norm and sum_norm are those of branches one after the other");
-  check_range("patch_frames", c.patch.frames, 1, 16);
-  VIT_CHECK(!c.patch.own_clips || (c.has_clips() && c.patch.bias && !c.patch.norm), kWhere,
-            "own_clips requires patches of several frames, with a bias and no norm of their pixels");
-  check_range("expert_dim", c.mlp.expert_dim, 0, c.embed_dim - 1);
-  check_range("patch_padding", c.patch.padding, 0, (c.patch.size - 1) / 2);
-  VIT_CHECK(c.patch.padding == 0 || (c.image.fixed_size && c.image.height % c.patch.size == 0 &&
-                                     c.image.width % c.patch.size == 0),
-            kWhere, "patches with padding require one size of whole patches, got ", c.image.height, " x ",
-            c.image.width);
-  check_range("patch_row_step", c.patch.step.rows, 0, c.patch.size);
-  check_range("patch_column_step", c.patch.step.columns, 0, c.patch.size);
-  VIT_CHECK(!c.patch.overlaps() || (c.image.fixed_size && c.patch.padding == 0 && c.patch.frames == 1 &&
-                                    !c.merger && !c.attention.windows),
-            kWhere,
-            "patches that overlap require one size of images, without padding, clips, mergers, windows");
-  VIT_CHECK(std::isfinite(c.attention.scale) && c.attention.scale >= 0, kWhere,
-            "attention_scale must be finite and positive, got ", c.attention.scale);
-  check_epsilon("the norms", c.encoder.norm.eps);
+  validate_attention(c);
+  validate_patches(c);
+  validate_blocks(c);
   validate_position(c);
   validate_windows(c);
   validate_late_tokens(c);

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,15 +48,16 @@ constexpr const char* kReportArchitecture = "vit_small_patch16_224";  // where n
 
 struct BenchOptions {
   CommonOptions common;
-  std::vector<InputSize> sizes;  // none: the size of --size
-  std::vector<std::size_t> batches{1};
+  std::vector<InputSize> sizes;        // none: the size of --size
+  std::vector<std::size_t> batches{};  // none: 1
   std::vector<int> threads{0};
   std::vector<Precision> precisions{};  // none: float32, or all for a report
   double seconds = 1.0;
   bool json = false;
   bool report = false;
   bool serves = false;
-  ServerBench server{};
+  std::optional<std::size_t> clients;
+  std::vector<std::filesystem::path> images{};
   std::string phrase;
 };
 
@@ -74,7 +76,7 @@ std::vector<Combination> combinations(const BenchOptions& options, const Model& 
   const char* const option = options.sizes.empty() ? "--size" : "--sizes";
   for (const InputSize& size : sizes) {
     const ImageSize edges = edges_of(size, model.config(), option);
-    for (const std::size_t batch : options.batches) {
+    for (const std::size_t batch : options.batches.empty() ? std::vector<std::size_t>{1} : options.batches) {
       for (const int threads : options.threads) {
         out.push_back({edges.height, edges.width, batch, num_threads(threads)});
       }
@@ -202,20 +204,24 @@ void bench_variant(const BenchOptions& options, const std::shared_ptr<const Mode
 
 /// One run of a server, with the precision and threads that the lists name.
 int bench_of_server(const BenchOptions& options, BenchServer of_server) {
-  if (options.report || !options.sizes.empty() || options.precisions.size() > 1 || options.threads.size() > 1)
-    fail_usage("--serve measures one server: one --dtype, one --threads, and --size in place of --sizes");
+  if (options.report || !options.sizes.empty() || !options.batches.empty() || options.precisions.size() > 1 ||
+      options.threads.size() > 1)
+    fail_usage(
+        "--serve measures one server: one --dtype, one --threads, --size in place of --sizes, and --clients "
+        "in "
+        "place of --batch");
   CommonOptions common = options.common;
   if (!options.precisions.empty()) common.model_options.precision = options.precisions.front();
   common.session.threads = options.threads.front();
-  ServerBench server = options.server;
-  server.seconds = options.seconds;
-  server.as_json = options.json;
+  ServerBench server{.seconds = options.seconds, .images = options.images, .as_json = options.json};
+  if (options.clients) server.clients = *options.clients;
   return of_server(common, server);
 }
 
 /// What prompts cost, in each of the precisions.
 int bench_of_prompts(const BenchOptions& options, BenchPrompts of_prompts) {
-  if (options.report || options.serves || !options.sizes.empty() || options.threads.size() > 1)
+  if (options.report || options.serves || !options.sizes.empty() || !options.batches.empty() ||
+      options.threads.size() > 1)
     fail_usage(
         "--phrase measures one image and further phrases: it takes --dtype, one --threads and --seconds");
   return of_prompts(
@@ -324,14 +330,17 @@ Command bench_command(BenchServer of_server, BenchPrompts of_prompts) {
            {.name = "--clients",
             .type_name = "N",
             .help = "Clients of --serve at a time",
-            .target = integer_target(options->server.clients, std::size_t{1}, std::size_t{1000})},
+            .target = parsed_target(options->clients,
+                                    [](const std::string& value) { return parse_integer(value, 1, 1000); })},
            {.name = "--image",
             .type_name = "FILE",
             .help = "What they send, alternating; repeatable; default: the photographs of the program's data",
-            .target = list_target(options->server.images,
+            .target = list_target(options->images,
                                   [](const std::string& value) { return std::filesystem::path(value); }),
             .occurs = Occurs::repeated}},
       .run = [options, of_server, of_prompts] {
+        if (!options->serves && (options->clients || !options->images.empty()))
+          fail_usage("--clients and --image need --serve");
         if (!options->phrase.empty()) return bench_of_prompts(*options, of_prompts);
         return options->serves ? bench_of_server(*options, of_server) : bench(*options);
       }};

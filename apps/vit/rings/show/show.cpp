@@ -30,7 +30,7 @@ constexpr const char* kFooter =
     "(h, w);\n"
     "  attention attention.I (heads, h, w), with --rollout (1, h, w); similarity similarity.I (h, w);\n"
     "  match pairs (m, 4) as x0, y0, x1, y1 in source pixels, scores (m); depth depth.I (H, W); segments\n"
-    "  segmentation.I (H, W), -1 = none. files lists the inputs, I counts them.\n"
+    "  segmentation.I (H, W) int32, -1 = none. files lists the inputs, I counts them.\n"
     "Examples:\n"
     "  vit show photos/ --what pca --foreground --output pca.png\n"
     "  vit show photo.jpg --what attention --head all --size 448 --output heads.png\n"

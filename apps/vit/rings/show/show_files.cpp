@@ -102,6 +102,11 @@ void NumberFile::add(std::string name, std::vector<std::size_t> shape,
   add_bytes(std::move(name), "|u1", std::move(shape), std::as_bytes(numbers));
 }
 
+void NumberFile::add(std::string name, std::vector<std::size_t> shape,
+                     std::span<const std::int32_t> numbers) {
+  add_bytes(std::move(name), "<i4", std::move(shape), std::as_bytes(numbers));
+}
+
 void NumberFile::add_bytes(std::string name, std::string descr, std::vector<std::size_t> shape,
                            std::span<const std::byte> bytes) {
   if (path_.empty()) return;

@@ -62,6 +62,7 @@ class NumberFile {
 
   void add(std::string name, std::vector<std::size_t> shape, std::span<const float> numbers);
   void add(std::string name, std::vector<std::size_t> shape, std::span<const std::uint8_t> numbers);
+  void add(std::string name, std::vector<std::size_t> shape, std::span<const std::int32_t> numbers);
   /// Writes the arrays and `files`, an array of strings.
   void write(std::span<const std::string> files) const;
 

@@ -68,8 +68,7 @@ void Show::draw_segments() {
     const SeenImage seen = see_maps(input);
     const ImageSize size = seen.source.size();
     const SegmentMap map = segments_of(outputs_[0], options, options_.common.session.threads);
-    std::vector<float> ids(map.map.flat().begin(), map.map.flat().end());
-    numbers_.add(array_name("segmentation"), {size.height, size.width}, ids);
+    numbers_.add(array_name("segmentation"), {size.height, size.width}, map.map.flat());
     files_.push_back(input.name);
     if (!is_drawn()) return;
     const Image* const under = options_.style == DrawStyle::overlay ? &seen.source : nullptr;

@@ -14,6 +14,7 @@
 #include "tests/apps/program.h"
 #include "tests/support/shared_data.h"
 #include "vit/io/json.h"
+#include "vit/io/npz.h"
 #include "vit/io/safetensors.h"
 
 TEST_SUITE_BEGIN("dense");
@@ -395,5 +396,19 @@ TEST_CASE("apps: maps evaluated against themselves are perfect") {
     write_text(folder / "truth.json", joined + "]}");
     const Json found = figures("hf-eomt", {"--task", "segment", "--truth", folder / "truth.json"});
     CHECK(found.at("pq").as_double() == doctest::Approx(found.at("classes").size() != 0 ? 1.0 : 0.0));
+  }
+}
+
+TEST_CASE("vit show --data: the segments of vit segment, as the same type") {
+  const TestFolder folder;
+  write_inputs(folder, /*with_broken=*/false);
+  REQUIRE(run_dense("segment", "hf-eomt", {folder / "in", "--output", folder / "s.npz"}).exit_code == 0);
+  REQUIRE(run_dense("show", "hf-eomt", {folder / "in", "--what", "segments", "--data", folder / "d.npz"})
+              .exit_code == 0);
+  const TensorFile segments = open_npz(folder / "s.npz"), shown = open_npz(folder / "d.npz");
+  for (const char* const name : {"segmentation.0", "segmentation.1"}) {
+    CHECK(shown.at(name).dtype == Dtype::i32);
+    CHECK(shown.at(name).shape == segments.at(name).shape);
+    CHECK(map_of(shown, name) == map_of(segments, name));
   }
 }
