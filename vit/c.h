@@ -150,7 +150,7 @@ VIT_API void vit_results_free(vit_results* results);
 VIT_API size_t vit_results_size(const vit_results* results);
 
 /* Whether input `index` failed: its status, and in *message (may be NULL) the reason; "" if it did not. The
- * message is valid until the results are used for another run or freed. */
+ * message is valid until the results are used for another run or freed. vit_last_error() stays as it is. */
 VIT_API vit_status vit_results_status(const vit_results* results, size_t index, const char** message);
 
 /* Height and width in pixels of input `index`, as decoded. 0 x 0 if it failed, and for texts. */

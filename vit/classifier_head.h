@@ -61,6 +61,8 @@ struct VIT_API ClassifierHead {
   ///             kNoVotes for a class without any
   /// Throws Error if the sizes do not match.
   void apply(std::span<const float> x, std::span<float> values) const;
+  /// Throws Error (argument) unless the tensors of the method have the sizes of each other and of the labels.
+  void validate() const;
   static constexpr float kNoVotes = -1000.0f;  // value of a class without neighbors
 
   /// Records the model and the vector that the head belongs to.

@@ -41,7 +41,8 @@ class VIT_API Linear {
   std::size_t out_features() const noexcept;  // N
 
   /// x (M, K) -> out (M, N); leading dimensions are rows, and rows may have any stride. The bits of a row
-  /// depend only on that row. Allocates nothing. Throws Error if the shapes do not match.
+  /// depend only on that row. Allocates nothing. Throws Error if the shapes do not match, or `out` shares
+  /// memory with x; it may be the residual.
   void forward(TensorView<const float> x, TensorView<float> out, const LinearOptions& options = {}) const;
 
  private:

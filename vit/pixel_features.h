@@ -74,9 +74,9 @@ class VIT_API PixelFeatures {
   /// shapes or options contradict each other.
   static PixelFeatures of(ImageView image, PixelOptions options, const PixelPatches& patches);
 
-  ImageSize size() const noexcept;               // H x W of the image
-  std::size_t num_features() const noexcept;     // C
-  const PixelOptions& options() const noexcept;  // how they were made
+  ImageSize size() const;               // H x W of the image
+  std::size_t num_features() const;     // C
+  const PixelOptions& options() const;  // how they were made
   /// The patches of options().scales[scale], valid as long as the features.
   PixelPatches patches(std::size_t scale = 0) const;
   /// The number of the patch whose center is nearest to a pixel, of the first scale.
@@ -102,8 +102,8 @@ class VIT_API PixelExtractor {
   PixelExtractor(PixelExtractor&&) noexcept;
   PixelExtractor& operator=(PixelExtractor&&) noexcept;
 
-  const std::shared_ptr<const Model>& model() const noexcept;  // that runs the images
-  const PixelOptions& options() const noexcept;                // as given
+  const std::shared_ptr<const Model>& model() const;  // that runs the images
+  const PixelOptions& options() const;                // as given
   /// The features of an image. Throws Error as Session::run does, and if they are not finite.
   PixelFeatures extract(ImageView image);
 

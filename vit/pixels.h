@@ -92,8 +92,8 @@ class VIT_API PixelTrainer {
   /// Adds an image with its labels (H, W): classes from 0, or -1 = not labeled. Throws Error for labels of
   /// another size or below -1, and for features that were made otherwise than those before.
   void add(const PixelFeatures& features, TensorView<const std::int32_t> labels, int threads = 0);
-  std::size_t num_images() const noexcept;         // with labels
-  std::size_t num_pixels() const noexcept;         // labeled
+  std::size_t num_images() const;                  // with labels
+  std::size_t num_pixels() const;                  // labeled
   TensorView<const float> rows() const;            // (n, C)
   std::span<const std::uint32_t> classes() const;  // (n) of the rows
   /// Fits a head. Of features with unit_length none is standardized, and logistic functions pass through the

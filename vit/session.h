@@ -47,7 +47,7 @@ using ImageSource = std::variant<std::filesystem::path, std::span<const std::byt
 
 /// Settings of a Session.
 struct SessionOptions {
-  int threads = 0;        // 0 = all cores
+  int threads = 0;        // 0 = num_threads() where the session is created: all cores, or OpenMP's setting
   std::size_t batch = 0;  // images per forward pass; 0 = chosen from their size. Results do not depend on it.
   InputSize input_size{};  // size of preprocessed images: model (default), native, or fixed
 };

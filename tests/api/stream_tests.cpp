@@ -20,6 +20,7 @@
 
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
+#include "vit/config.h"
 #include "vit/image/image.h"
 
 namespace vit {
@@ -172,6 +173,32 @@ TEST_CASE("stream: one thread does everything itself, several read at the same t
   };
   CHECK(readers(1) == std::set{std::this_thread::get_id()});
   CHECK(readers(3).size() > 1);
+}
+
+TEST_CASE("stream: an image beyond the tables of columns and rows fails by itself") {
+  ModelConfig config;
+  config.image.height = config.image.width = 64;
+  config.patch.size = 16;
+  config.embed_dim = 24;
+  config.encoder.depth = 1;
+  config.attention.num_heads = 2;
+  config.mlp.dim = 48;
+  config.position.added = AddedTable::columns_and_rows;
+  config.position.added_grid = {4, 4};
+  config.position.resampling = position::TableResampling::bicubic;
+  Session session(Model::random(config), {.threads = 1});
+  const auto source = [](std::size_t index) {
+    return ImageSource(LoadPixels([index] {
+      return Tensor<float>(Shape{3, 48, index == 1 ? 240ul : 48ul});
+    }));
+  };
+  std::vector<std::string> failures;
+  for_each_image(session, 3, source, {Output::tokens},
+                 [&](const StreamedImage& image) { failures.push_back(image.failure); });
+  REQUIRE(failures.size() == 3);
+  CHECK(failures[0].empty());
+  CHECK(failures[1].find("3 x 15") != std::string::npos);
+  CHECK(failures[2].empty());
 }
 
 }  // namespace vit

@@ -394,6 +394,7 @@ TEST_CASE("wrong calls: parts") {
 
   wrong("linear of nothing", [] { Linear(TensorView<const float>()); });
   wrong("linear of a vector", [] { Linear(Tensor<float>(Shape{3})); });
+  wrong("linear of no rows", [&] { Linear(TensorView<const float>(eight.data(), Shape{0, 2, 2, 2})); });
   wrong("a bias too short", [&] { Linear(matrix, three); });
   Linear linear(matrix);
   wrong("linear into nothing", [&] { linear.forward(x, TensorView<float>()); });
@@ -401,6 +402,22 @@ TEST_CASE("wrong calls: parts") {
   wrong("linear of other features", [&] { linear.forward(Tensor<float>(Shape{4, 3}), out); });
   wrong("a scale too short", [&] { linear.forward(x, out, {.scale = three}); });
   wrong("a residual of another shape", [&] { linear.forward(x, out, {.residual = matrix}); });
+  wrong("linear into its input", [&] { linear.forward(x, x); });
+  wrong("linear into a part of its input", [&] {
+    Tensor<float> wide(Shape{2, 20});
+    linear.forward(TensorView<float>(wide.data(), Shape{2, 8}, 20),
+                   TensorView<float>(wide.data() + 7, Shape{2, 8}, 20));
+  });
+  wrong("linear into a part of its residual", [&] {
+    Tensor<float> many(Shape{9, 8});
+    linear.forward(x, many.view().part(1, 4), {.residual = many.view().part(0, 4)});
+  });
+  {
+    Tensor<float> wide(Shape{4, 16});  // columns next to each other
+    linear.forward(TensorView<float>(wide.data() + 8, Shape{4, 8}, 16),
+                   TensorView<float>(wide.data(), Shape{4, 8}, 16));
+    linear.forward(x, out, {.residual = out});
+  }
   wrong("linear on -1 threads", [&] { linear.forward(x, out, {.threads = -1}); });
   wrong("a moved linear", [&] { emptied(linear).forward(x, out); });
   CHECK(linear.in_features() == 0);
@@ -434,6 +451,10 @@ TEST_CASE("wrong calls: parts") {
   const auto table = position::build_axial_table<float>(position::grid_coords({2, 2}),
                                                         RopeFrequencies::from_theta(1, 100.0));
   wrong("factors of another grid", [&] { attention(x, x, x, table, 1, {.num_heads = 2}); });
+  wrong("part beyond the end", [&] { static_cast<void>(x.view().part(0, 2)); });
+  wrong("part that wraps around", [&] { static_cast<void>(x.view().part(1, kWrapped)); });
+  wrong("index beyond the end", [&] { static_cast<void>(x.view()[1]); });
+  wrong("index of nothing", [&] { static_cast<void>(none[0]); });
   wrong("factors of another width", [&] { attention(x, x, x, table, 0, {.num_heads = 1}); });
   wrong("a huge prefix", [&] { attention(x, x, x, table, kHuge, {.num_heads = 2}); });
   for (const std::size_t prefix : {kWrapped - 4, kWrapped - 3, kWrapped})
@@ -465,6 +486,12 @@ TEST_CASE("wrong calls: parts") {
   block.end1.gamma = three;
   wrong("a norm of a branch of another width", [&] { encoder_of(); });
   block.end1.gamma = {};
+  block.q_norm.beta = eight;
+  wrong("a norm with beta and no gamma", [&] { encoder_of(); });
+  block.q_norm.beta = {};
+  block.gate.bias = eight;
+  wrong("a gate with a bias and no weight", [&] { encoder_of(); });
+  block.gate.bias = {};
   block.fc2.weight = qkv;
   wrong("fc2 of another width", [&] { encoder_of(); });
   block.fc2.weight = matrix;
@@ -476,6 +503,25 @@ TEST_CASE("wrong calls: parts") {
   wrong("encoder on -1 threads", [&] { encoder.forward(x, {}, 0, memory, -1); });
   const position::RopeFactors factors[] = {part_of_table};
   wrong("an encoder with factors of a part of the tokens", [&] { encoder.forward(x, factors, 0, memory); });
+  {
+    BlockTensors others = block;  // heads of 2 channels, not 4
+    const Tensor<float> narrow_qkv(Shape{12, 8}), narrow_proj(Shape{8, 4});
+    others.qkv.weight = narrow_qkv;
+    others.proj.weight = narrow_proj;
+    const BlockTensors both[] = {block, others};
+    const auto four = position::build_axial_table<float>(position::grid_coords({2, 2}),
+                                                         RopeFrequencies::from_theta(1, 100.0));
+    const position::RopeFactors of_all[] = {four};
+    std::ranges::fill(x.flat(), 1.0f);
+    wrong("factors that fit the first block only",
+          [&] { Encoder(both, {.num_heads = 2}).forward(x, of_all, 0, memory); });
+    CHECK(std::ranges::all_of(x.flat(), [](float number) { return number == 1.0f; }));
+    wrong("factors of the second block of another width", [&] {
+      const position::RopeFactors each[] = {four, four};
+      Encoder(both, {.num_heads = 2}).forward(x, each, 0, memory);
+    });
+    CHECK(std::ranges::all_of(x.flat(), [](float number) { return number == 1.0f; }));
+  }
   wrong("a moved encoder", [&] { emptied(encoder).forward(x, {}, 0, memory); });
   CHECK(encoder.depth() == 0);
 
@@ -490,6 +536,16 @@ TEST_CASE("wrong calls: parts") {
   wrong("logits of another shape", [&] { head.forward(x, {}, out, memory); });
   wrong("head of no tokens", [&] { head.forward({}, {}, {}, memory); });
   wrong("a moved head", [&] { emptied(head).forward(x, {}, {}, memory); });
+  wrong("a classifier with a bias and no weight",
+        [&] { Head({.classifier = {.bias = eight}}, {.embed_dim = 8}); });
+  wrong("a probe without attention pooling", [&] { Head({.probe = eight}, {.embed_dim = 8}); });
+  wrong("a mean into rows that overlap", [&] {
+    Tensor<float> two(Shape{2, 4, 8});
+    pool_mean(two, 0, TensorView<float>(matrix.data(), Shape{2, 8}, 1));
+  });
+  wrong("patches into rows that overlap", [&] {
+    patchify(Tensor<float>(Shape{1, 3, 8, 8}), 4, TensorView<float>(matrix.data(), Shape{1, 4, 48}, 0));
+  });
   wrong("a mean of nothing", [&] { pool_mean({}, 0, matrix); });
   wrong("a mean from a huge token", [&] { pool_mean(x, kHuge, Tensor<float>(Shape{1, 8}).view()); });
   wrong("a mean into no memory", [&] { pool_mean(x, 0, TensorView<float>(nullptr, Shape{1, 8})); });
@@ -565,13 +621,106 @@ TEST_CASE("wrong calls: positions") {
     form.phases.clear();
     normal_angles(form, {2, 2});
   });
-  Tensor<double> vectors(Shape{1, 4, 1, 4});
+  const auto of_scaling = [](RopeScaling scaling) {
+    static_cast<void>(grid_scale({4, 4}, {2, 2}, {}, scaling));
+  };
+  wrong("a negative factor", [&] { of_scaling({.rule = RopeScalingRule::linear, .factor = -2.0}); });
+  wrong("an unknown rule", [&] { of_scaling({.rule = static_cast<RopeScalingRule>(9)}); });
+  wrong("unknown axes", [&] { of_scaling({.axes = static_cast<RopeScalingAxes>(9)}); });
+  wrong("an unknown temperature", [&] { of_scaling({.temperature = static_cast<RopeTemperature>(9)}); });
+  wrong("a negative attention factor", [&] {
+    static_cast<void>(logit_factor({.rule = RopeScalingRule::yarn, .attention_factor = -5.0},
+                                   {.x = {.scale = 2.0}, .y = {.scale = 2.0}}, {4, 4}, {2, 2}));
+  });
+  wrong("frequencies by a rule that is none", [&] {
+    scale_frequencies(RopeFrequencies::from_theta(2, 100.0), {.rule = static_cast<RopeScalingRule>(9)},
+                      {.scale = 2.0});
+  });
+  wrong("a scale to a reference of nothing", [&] {
+    static_cast<void>(grid_scale({4, 4}, {2, 2}, {.rule = CoordinateRule::scaled_to_reference}, {}));
+  });
+  CHECK(window_coords({2, 2}, kHuge >> 40).size() == 4);  // a window larger than the grid
+  RopeConvention spiral;
+  spiral.kind = ConventionKind::spiral;
+  CHECK_FALSE(head_sizes(spiral).contain(64));
+  const auto form_of = [](std::size_t num_angles) {
+    std::vector<FrequencyVector> frequencies(num_angles, {.x = 1.0});
+    return RopeNormalForm{.head_dim = 8,
+                          .pairs = channel_pairs(PairLayout::neighbors, 8),
+                          .frequencies = FrequencyVectors(std::move(frequencies)),
+                          .phases = std::vector<double>(num_angles)};
+  };
+  wrong("more angles than pairs", [&] { static_cast<void>(read_back(form_of(64), {4, 4})); });
+  wrong("fewer angles than pairs", [&] { normal_angles(form_of(2), {4, 4}); });
+  wrong("pairs beyond the head of a form", [&] {
+    RopeNormalForm form = form_of(4);
+    form.head_dim = 4;
+    normal_angles(form, {2, 2});
+  });
+  wrong("a basis of another width", [&] {
+    RopeNormalForm form = form_of(4);
+    form.basis = Tensor<double>(Shape{4, 4});
+    normal_angles(form, {2, 2});
+  });
+  {
+    const RopeNormalForm form = normal_form(*find_rope_convention("comrope"), {2, 2}, 8, 1);
+    Tensor<double> seven(Shape{1, 7, 1, 8});
+    std::ranges::fill(seven.flat(), 1.0);
+    wrong("a prefix of another count", [&] { rotate(seven, form, {2, 2}, 1); });
+    CHECK(std::ranges::all_of(seven.flat(), [](double number) { return number == 1.0; }));
+  }
+  Tensor<double> basis(Shape{4, 4}), vectors(Shape{1, 4, 1, 4});
+  wrong("a basis that was moved", [&] { change_basis(vectors, emptied(basis), BasisChange::into); });
+  Tensor<double> generators[] = {Tensor<double>(Shape{2, 2})};
+  wrong("a generator that was moved", [&] {
+    emptied(generators[0]);
+    normal_form_of(generators);
+  });
   const Tensor<double> angles(Shape{4, 2});
   const std::vector<ChannelPair> beyond{{0, 1}, {2, 4096}}, pairs{{0, 1}, {2, 3}};
   wrong("pairs beyond the head", [&] { rotate_pairs(vectors, angles, beyond, RopeAngles::per_pair, 0); });
+  wrong("vectors of no memory", [&] {
+    rotate_pairs(TensorView<double>(nullptr, vectors.shape()), angles, pairs, RopeAngles::per_pair, 0);
+  });
+  wrong("angles of rank 4", [&] {
+    rotate_pairs(vectors, Tensor<double>(Shape{1, 1, 4, 2}), pairs, RopeAngles::per_pair, 0);
+  });
   wrong("pairs after a prefix that wraps around", [&] {
     Tensor<double> three_tokens(Shape{1, 3, 1, 4});
     rotate_pairs(three_tokens, angles, pairs, RopeAngles::per_pair, kWrapped);
+  });
+}
+
+TEST_CASE("wrong calls: preprocessing") {
+  const Image image(64, 64);
+  PreprocessMemory memory;
+  Tensor<float> pixels(Shape{3, 224, 224});
+  const Preprocessor preprocessor{PreprocessConfig()};
+  wrong("moved memory", [&] { preprocessor.run(image, pixels, emptied(memory)); });
+  CHECK(memory.bytes() == 0);
+  const InputSize fixed{.kind = InputSize::Kind::fixed, .height = 64, .width = 64};
+  const auto sized = [](const auto& change, const InputSize& size) {
+    PreprocessConfig config;
+    change(config);
+    static_cast<void>(with_input_size(config, size, 16));
+  };
+  wrong("a crop to nothing", [&] { sized([](PreprocessConfig& c) { c.crop_height = 0; }, fixed); });
+  wrong("patches of nothing", [&] {
+    sized(
+        [](PreprocessConfig& c) {
+          c.resize = ResizeRule::patches;
+          c.crop = false;
+        },
+        fixed);
+  });
+  wrong("a crop of nearly nothing", [&] { sized([](PreprocessConfig& c) { c.crop_pct = 1e-300; }, fixed); });
+  wrong("huge edges", [&] {
+    sized([](PreprocessConfig&) {}, {.kind = InputSize::Kind::fixed, .height = kHuge, .width = kHuge});
+  });
+  wrong("frames in patches of none", [] {
+    PreprocessConfig config;
+    config.frames_of_patch = 0;
+    sample_frames(config, 8);
   });
 }
 

@@ -9,12 +9,17 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/support/shared_data.h"
+#include "vit/attention.h"
 #include "vit/base/parallel.h"
+#include "vit/session.h"
 
+using namespace vit;
 using namespace vit::internal;
 
 namespace {
@@ -88,6 +93,53 @@ TEST_CASE("openmp: omp_set_num_threads is what 0 threads means") {
   const int before = omp_get_max_threads();
   omp_set_num_threads(5);
   CHECK(resolve_threads(0) == expected_threads(5));
+  omp_set_num_threads(before);
+}
+
+TEST_CASE("openmp: sessions and workspaces serve threads that want other numbers") {
+  const int before = omp_get_max_threads();
+  const auto model = Model::load(test::data_path("golden/models/rope-axial"));
+  const std::vector<Image> images = [] {
+    std::vector<Image> out;
+    for (std::size_t i = 0; i < 12; ++i) out.emplace_back(40 + i, 60);
+    return out;
+  }();
+  const std::vector<ImageView> views(images.begin(), images.end());
+  Session single(model, {.threads = 1});
+  const BatchOutputs expected = single.run(views, Output::logits);
+  const auto check = [&](const BatchOutputs& found) {
+    for (std::size_t i = 0; i < views.size(); ++i)
+      CHECK(std::ranges::equal(found[i].logits(), expected[i].logits()));
+  };
+  omp_set_num_threads(1);
+  Session session(model);
+  CHECK(session.options().threads == expected_threads(1));
+  omp_set_num_threads(5);
+  check(session.run(views, Output::logits));
+  std::thread([&] { check(session.run(views, Output::logits)); }).join();
+  omp_set_num_threads(1);
+  std::size_t streamed = 0;
+  for_each_image(
+      session, views.size(),
+      [&](std::size_t i) {
+        omp_set_num_threads(7);
+        return ImageSource(views[i]);
+      },
+      Output::logits,
+      [&](const StreamedImage& image) {
+        REQUIRE(image.outputs);
+        CHECK(std::ranges::equal(image.outputs->logits(), expected[image.index].logits()));
+        ++streamed;
+      });
+  CHECK(streamed == views.size());
+
+  const Tensor<float> tokens(Shape{2, 9, 16});
+  Tensor<float> out(tokens.shape());
+  Workspace memory;
+  for (const int threads : {1, 6, 2}) {
+    omp_set_num_threads(threads);
+    attention(tokens, tokens, tokens, {}, 0, out, memory, {.num_heads = 4});
+  }
   omp_set_num_threads(before);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/support/errors.h"
+#include "vit/checkpoint.h"
 #include "vit/image/preprocess.h"
 #include "vit/image/token_sizes.h"
 #include "vit/io/json.h"
@@ -78,6 +79,22 @@ TEST_CASE("image: sizes by other limits are those of the processors") {
   SUBCASE("Gemma 4: always about as many tokens") {
     check_sizes(rules(R"({"image_processor_type": "Gemma4ImageProcessor"})"),
                 {{{480, 640}, {672, 912}}, {{100, 100}, {768, 768}}, {{16, 4000}, {48, 12672}}});
+  }
+}
+
+TEST_CASE("image: a fixed size takes the place of limits, in whole cells") {
+  const struct {
+    const char* architecture;
+    std::size_t cell;
+  } models[] = {{"kimi_vl", 28}, {"kimi_k2_5", 28}, {"qwen2_vl_2b", 28}, {"pixtral_12b", 16}};
+  for (const auto& [architecture, cell] : models) {
+    CAPTURE(architecture);
+    const auto config = Checkpoint::random(architecture)
+                            .preprocess_config({.kind = InputSize::Kind::fixed, .height = 448, .width = 230});
+    REQUIRE(config);
+    const std::size_t width = (230 + cell / 2) / cell * cell;
+    for (const ImageSize in : {ImageSize{600, 900}, ImageSize{100, 100}, ImageSize{1, 1}})
+      CHECK(Preprocessor(*config).output_size(in) == ImageSize{448, width});
   }
 }
 

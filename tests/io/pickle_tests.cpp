@@ -13,6 +13,7 @@
 #include "tests/support/fixture_tensors.h"
 #include "tests/support/shared_data.h"
 #include "vit/io/pickle.h"
+#include "vit/model.h"
 
 namespace vit {
 using namespace internal;
@@ -404,6 +405,32 @@ TEST_CASE("weights: keys of the memo that would collide in a hash table cost no 
   };
   const double spread = seconds(1);
   CHECK(seconds(85'229) < 20 * spread + 0.5);
+}
+
+TEST_CASE("weights: a tuple that many tuples hold is looked through once") {
+  const std::string wide = "(" + std::string(100'000, 'N') + "tq" + std::string(1, '\0');
+  const auto times = [](std::size_t count, char place) {
+    std::string program = "(";
+    for (std::size_t i = 0; i < count; ++i) program += std::string("h") + place;
+    return program + "tq" + std::string(1, static_cast<char>(place + 1));
+  };
+  const double once = test::cpu_seconds([&] { CHECK_NOTHROW(open_beside(wide)); });
+  const double shared =
+      test::cpu_seconds([&] { CHECK_NOTHROW(open_beside(wide + times(300, '\0') + times(300, '\1'))); });
+  CHECK(shared < 20 * once + 0.5);
+}
+
+TEST_CASE("weights: members of a dictionary without a model cost no more the more there are") {
+  const auto seconds = [](int count) {
+    std::string members;
+    for (int i = 0; i < count; ++i) members += op::string("member" + std::to_string(i)) + "N";
+    const std::string archive = torch_archive(op::dict(op::string("t") + op::tensor({}) + members), kStorage);
+    static const test::TemporaryFolder folder;
+    const auto path = folder.write("members.pth", archive);
+    return test::cpu_seconds([&] { CHECK_THROWS_AS(Model::load(path), Error); });
+  };
+  const double few = seconds(5'000);
+  CHECK(seconds(40'000) < 30 * few + 0.5);
 }
 
 TEST_CASE("weights: one string of a pickle is not copied for every member that has it as key") {

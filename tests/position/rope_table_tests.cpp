@@ -126,6 +126,20 @@ TEST_CASE("position: the axial table is the x factors, then the y factors") {
   }
 }
 
+TEST_CASE("position: the table of a line is e^(i position frequency)") {
+  const RopeFrequencies frequencies = RopeFrequencies::from_theta(3, 10000.0);
+  const std::vector<double> positions{0.0, 1.0, 2.5, -7.0, 1000.0};
+  const auto table = build_line_table<double>(positions, frequencies);
+  REQUIRE(table.num_patches() == positions.size());
+  REQUIRE(table.num_angles() == 3);
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      const double angle = positions[i] * std::pow(10000.0, -static_cast<double>(k) / 3.0);
+      CHECK(std::abs(table.factor(i, k) - std::polar(1.0, angle)) < 1e-12);
+    }
+  }
+}
+
 TEST_CASE("position: rotation is the complex product in both pairings, prefix tokens stay") {
   test::Rng random(4);
   constexpr std::size_t kPrefix = 2, kHeads = 3, kDim = 8;

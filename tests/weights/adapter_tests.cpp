@@ -134,6 +134,19 @@ TEST_CASE("adapters: biases and modules_to_save take the place of those of the b
   CHECK(joined.weights.blocks[0].qkv.bias.load().data()[0] == 0.75f);
 }
 
+TEST_CASE("adapters: a tensor is replaced or updated, not both") {
+  const std::size_t dim = width();
+  const std::string module = "base_model.model.vit.encoder.layer.0.attention.attention.query";
+  AdapterFiles files;
+  files.add(module + ".lora_A.weight", {kRank, dim}, 0.5f);
+  files.add(module + ".lora_B.weight", {dim, kRank}, 0.5f);
+  files.add(module + ".modules_to_save.default.weight", {dim, dim}, 0.25f);
+  const TemporaryFolder folder;
+  files.write_to(folder.path() / "adapter", kLora);
+  CHECK_ERROR(ErrorKind::mismatch, ("adapter", "query.weight", "replaced"),
+              load_checkpoint(base(), {.adapter = folder.path() / "adapter"}));
+}
+
 TEST_CASE("adapters: the base is found by its name, in the adapter's folder or above") {
   const std::size_t dim = width();
   AdapterFiles files;

@@ -34,30 +34,6 @@ std::string described(const std::string& name, const std::string& fingerprint) {
   return (name.empty() ? "a model" : internal::plain_or_quoted(name)) + " (" + fingerprint + ")";
 }
 
-/// Throws Error unless the tensors of the method have the sizes of each other and of the labels.
-void check_sizes(const ClassifierHead& head) {
-  const std::size_t count = head.labels.size();
-  const auto has_shape = [](const Tensor<float>& tensor, const Shape& shape) {
-    return !tensor.empty() && tensor.shape() == shape;
-  };
-  if (head.method == FitMethod::knn) {
-    VIT_CHECK(!head.vectors.empty() && head.vectors.shape().rank() == 2 &&
-                  head.classes.size() == head.vectors.dim(0) && head.neighbors != 0,
-              kWhere, "a head of ", head.neighbors, " neighbors with ", head.classes.size(),
-              " classes of vectors ", head.vectors.shape().to_string());
-    const auto largest = *std::ranges::max_element(head.classes);
-    VIT_CHECK(largest < count, kWhere, "a class without a label: ", largest);
-    return;
-  }
-  const Shape& shape = head.coefficients.shape();
-  const bool has_rows = !head.coefficients.empty() && shape.rank() == 2 && shape[0] == count;
-  VIT_CHECK(has_rows && has_shape(head.mean, {shape[1]}) && has_shape(head.scale, {shape[1]}) &&
-                has_shape(head.intercepts, {count}),
-            kWhere, "a head of ", count, " labels with coefficients ", shape.to_string(), ", mean ",
-            head.mean.shape().to_string(), ", scale ", head.scale.shape().to_string(), " and intercepts ",
-            head.intercepts.shape().to_string());
-}
-
 void apply_functions(const ClassifierHead& head, std::span<const float> x, std::span<float> values) {
   std::vector<double> row(x.size());
   for (std::size_t c = 0; c < x.size(); ++c) {
@@ -187,8 +163,31 @@ std::size_t ClassifierHead::num_features() const {
   return method == FitMethod::knn ? vectors.dim(1) : coefficients.dim(1);
 }
 
+void ClassifierHead::validate() const {
+  const std::size_t count = labels.size();
+  const auto has_shape = [](const Tensor<float>& tensor, const Shape& shape) {
+    return !tensor.empty() && tensor.shape() == shape;
+  };
+  if (method == FitMethod::knn) {
+    VIT_CHECK(
+        !vectors.empty() && vectors.shape().rank() == 2 && classes.size() == vectors.dim(0) && neighbors != 0,
+        kWhere, "a head of ", neighbors, " neighbors with ", classes.size(), " classes of vectors ",
+        vectors.shape().to_string());
+    const auto largest = *std::ranges::max_element(classes);
+    VIT_CHECK(largest < count, kWhere, "a class without a label: ", largest);
+    return;
+  }
+  const Shape& shape = coefficients.shape();
+  const bool has_rows = !coefficients.empty() && shape.rank() == 2 && shape[0] == count;
+  VIT_CHECK(has_rows && has_shape(mean, {shape[1]}) && has_shape(scale, {shape[1]}) &&
+                has_shape(intercepts, {count}),
+            kWhere, "a head of ", count, " labels with coefficients ", shape.to_string(), ", mean ",
+            mean.shape().to_string(), ", scale ", scale.shape().to_string(), " and intercepts ",
+            intercepts.shape().to_string());
+}
+
 void ClassifierHead::apply(std::span<const float> x, std::span<float> values) const {
-  check_sizes(*this);
+  validate();
   VIT_CHECK(x.size() == num_features() && values.size() == labels.size(), kWhere, "the head expects ",
             num_features(), " features and outputs ", labels.size(), " values, not ", x.size(), " and ",
             values.size());

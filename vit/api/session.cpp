@@ -106,8 +106,9 @@ Session::Session(std::shared_ptr<const Model> model, SessionOptions options) : m
   }
   VIT_CHECK(options.threads >= 0, kWhere, "threads is ", options.threads, "; 0 = all cores");
   state_ = std::make_unique<State>();
+  options.threads = resolve_threads(options.threads);  // that of another thread, or later, may differ
   state().options = options;
-  state().preprocess_memory.resize(static_cast<std::size_t>(resolve_threads(options.threads)));
+  state().preprocess_memory.resize(static_cast<std::size_t>(options.threads));
   state().preprocessor = std::move(preprocessor);
   state().memory.limit_passes(&state().limits);
 }
@@ -155,7 +156,7 @@ std::size_t Session::most_images_per_group(const SessionOptions& options) {
 
 PassPlan Session::plan(std::size_t num_images, std::size_t height, std::size_t width) const {
   const GridSize grid = model().grid_for(height, width);
-  const auto num_threads = static_cast<std::size_t>(resolve_threads(state().options.threads));
+  const auto num_threads = static_cast<std::size_t>(state().options.threads);
   const BatchPlan plan =
       plan_batches({.num_images = num_images,
                     .num_tokens = grid.rows * grid.columns +

@@ -64,7 +64,7 @@ class internal::ImageStream {
         request_(request),
         consume_(consume),
         options_(options),
-        memory_(static_cast<std::size_t>(resolve_threads(session.options().threads))),
+        memory_(static_cast<std::size_t>(session.options().threads)),
         plan_(plan_group(memory_.size(), session.options().batch)) {}
 
   std::size_t run() {

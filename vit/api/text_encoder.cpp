@@ -149,7 +149,7 @@ TextEncoder::TextEncoder(std::shared_ptr<const TextTower> tower, TextEncoderOpti
     : tower_(std::move(tower)), state_(std::make_unique<State>()) {
   VIT_CHECK(tower_ != nullptr, kWhere, "no text tower");
   VIT_CHECK(options.threads >= 0, kWhere, "threads is ", options.threads, "; 0 = all cores");
-  resolve_threads(options.threads);  // refuses too many
+  options.threads = resolve_threads(options.threads);
   state_->options = options;
   state_->memory.passes.limit_passes(&state_->limits);
 }

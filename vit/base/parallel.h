@@ -28,11 +28,11 @@ void* address_of(Function& function) {
 /// Calls function(task, thread) once for every task in [0, num_tasks), on at most `threads` threads (0 =
 /// all), `thread` in [0, resolve_threads(threads)). Of n threads, thread i starts with the i-th of n runs of
 /// neighboring tasks and then takes over others that are not started, so results must not depend on which
-/// thread runs a task. Runs in the calling thread for one thread, for one task,
-/// inside another parallel_for or a caller's OpenMP region (unless OpenMP gives it another level), or for
-/// fewer threads than the team around it has. The first exception of a task is rethrown here after all have
-/// ended. Throws Error (io) before the first task if the system does not provide the threads. Allocates
-/// nothing once the calling thread has used that many.
+/// thread runs a task. Runs in the calling thread for one thread, for one task, inside another parallel_for
+/// or a caller's OpenMP region (unless OpenMP gives it another level), or for fewer threads than the team
+/// around it has. The first exception of a task is rethrown here when no task is running; where the calling
+/// thread does all, later tasks are not started. Throws Error (io) before the first task if the system does
+/// not provide the threads. Allocates nothing once the calling thread has used that many.
 template <typename Function>
 void parallel_for(std::size_t num_tasks, int threads, Function&& function) {
   using Plain = std::remove_reference_t<Function>;

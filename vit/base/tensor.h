@@ -95,22 +95,33 @@ class TensorView {
     return {data_, num_elements()};
   }
   /// Sub-view [first, first + count) along the first dimension, which is kept; an empty view has empty parts.
+  /// Throws Error for a part that reaches beyond it.
   TensorView part(std::size_t first, std::size_t count) const {
     if (empty()) return {};
+    if (rank() == 0 || first > dim(0) || count > dim(0) - first) fail_part(first, count);
     std::array<std::size_t, Shape::kMaxRank> sizes{count};
     for (std::size_t i = 1; i < rank(); ++i) sizes[i] = shape_[i];
     const Shape shape(std::span<const std::size_t>(sizes.data(), rank()));
-    return TensorView((*this)[first].data(), shape, row_stride_);
+    return TensorView(data_ + first * inner().num_rows() * row_stride_, shape, row_stride_);
   }
-  /// Sub-view `index` along the first dimension.
+  /// Sub-view `index` along the first dimension. Throws Error if there is none.
   TensorView operator[](std::size_t index) const {
-    std::array<std::size_t, Shape::kMaxRank> rest{};
-    for (std::size_t i = 1; i < rank(); ++i) rest[i - 1] = shape_[i];
-    const Shape inner(std::span<const std::size_t>(rest.data(), rank() - 1));
-    return TensorView(data_ + index * inner.num_rows() * row_stride_, inner, row_stride_);
+    if (rank() == 0 || index >= dim(0)) fail_part(index, 1);
+    const Shape shape = inner();
+    return TensorView(data_ + index * shape.num_rows() * row_stride_, shape, row_stride_);
   }
 
  private:
+  /// All dimensions but the first, of which there is one at least.
+  Shape inner() const {
+    std::array<std::size_t, Shape::kMaxRank> rest{};
+    for (std::size_t i = 1; i < rank(); ++i) rest[i - 1] = shape_[i];
+    return Shape(std::span<const std::size_t>(rest.data(), rank() - 1));
+  }
+  [[noreturn]] void fail_part(std::size_t first, std::size_t count) const {
+    throw Error("TensorView", std::to_string(count) + " from " + std::to_string(first) +
+                                  " on along the first dimension of " + shape_.to_string());
+  }
   [[noreturn]] void fail_contiguous() const {
     throw Error("TensorView", "rows of " + std::to_string(num_columns()) + " lie " +
                                   std::to_string(row_stride_) + " apart: not contiguous");
@@ -156,6 +167,14 @@ class Tensor {
   Tensor() = default;
   /// All zeros. Throws Error if the size overflows, std::bad_alloc if memory is short.
   explicit Tensor(Shape shape) : memory_(shape, sizeof(T)), shape_(shape) {}
+  /// `other` becomes a default tensor.
+  Tensor(Tensor&& other) noexcept
+      : memory_(std::move(other.memory_)), shape_(std::exchange(other.shape_, {})) {}
+  Tensor& operator=(Tensor&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    shape_ = std::exchange(other.shape_, {});
+    return *this;
+  }
 
   /// All of it, valid while the tensor lives.
   TensorView<T> view() noexcept VIT_LIFETIME_BOUND { return {data(), shape_}; }

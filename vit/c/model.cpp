@@ -135,7 +135,7 @@ struct Preprocessed {
 };
 
 Preprocessed preprocess(const Preprocessor& preprocessor, const InputList& inputs, std::size_t index,
-                        std::uint32_t stage) noexcept {
+                        std::uint32_t stage) {
   Preprocessed out;
   try {
     const ImageSource source = inputs[index];

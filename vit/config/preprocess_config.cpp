@@ -86,6 +86,8 @@ void PreprocessChecks::check_numbers() const {
               "mean must be finite and at most 1e6, got ", c.mean[i]);
     VIT_CHECK(c.std[i] >= 1e-6 && c.std[i] <= 1e6, where, of, "std must be 1e-6 to 1e6, got ", c.std[i]);
   }
+  VIT_CHECK(c.crop_pct == 0.0 || (c.crop_pct >= 0.01 && c.crop_pct <= 10.0), where, of,
+            "crop_pct must be 0 or 0.01 to 10, got ", c.crop_pct);
   VIT_CHECK(c.rescale_factor >= 1e-9 && c.rescale_factor <= 1e6, where, of,
             "rescale_factor must be 1e-9 to 1e6, got ", c.rescale_factor);
   check_edge("the frames of a patch", c.frames_of_patch, 16);

@@ -46,6 +46,8 @@ internal::Block block_of(const BlockTensors& tensors, const BlockOptions& option
     return internal::optional_norm(of, over, name, kEncoder);
   };
   internal::MlpInput in{.fc1 = linear(tensors.fc1, width, "fc1")};
+  VIT_CHECK(!tensors.gate.weight.empty() || tensors.gate.bias.empty(), kEncoder,
+            "gate: a bias without weight");
   if (!tensors.gate.weight.empty()) in.gate.emplace(linear(tensors.gate, width, "gate"));
   internal::Mlp mlp(std::move(in), norm(tensors.hidden_norm, hidden, "hidden_norm"),
                     linear(tensors.fc2, hidden, "fc2"), options.activation);
@@ -70,7 +72,8 @@ struct Encoder::Parts {
   bool is_parallel = false;
   std::size_t embed_dim = 0, attention_dim = 0, hidden_dim = 0;
   std::vector<internal::Block> blocks{};
-  std::vector<double> logit_factors{};  // of each block
+  std::vector<double> logit_factors{};   // of each block
+  std::vector<std::size_t> head_dims{};  // of each block
 };
 
 Encoder::Encoder(std::span<const BlockTensors> blocks, const BlockOptions& options) {
@@ -88,7 +91,8 @@ Encoder::Encoder(std::span<const BlockTensors> blocks, const BlockOptions& optio
     parts.attention_dim = std::max(parts.attention_dim, tensors.proj.weight.dim(1));
     parts.hidden_dim = std::max(parts.hidden_dim, tensors.fc1.weight.dim(0));
     parts.is_parallel = parts.is_parallel || tensors.norm2.gamma.empty();
-    const double head_dim = static_cast<double>(tensors.proj.weight.dim(1) / options.num_heads);
+    parts.head_dims.push_back(tensors.proj.weight.dim(1) / options.num_heads);
+    const auto head_dim = static_cast<double>(parts.head_dims.back());
     parts.logit_factors.push_back(options.scale != 0.0 ? options.scale * std::sqrt(head_dim) : 1.0);
   }
   parts_ = std::make_unique<const Parts>(std::move(parts));
@@ -110,8 +114,9 @@ void Encoder::forward(TensorView<float> x, std::span<const position::RopeFactors
             x.describe());
   VIT_CHECK(factors.size() <= 1 || factors.size() == depth(), kEncoder, factors.size(), " factors for ",
             depth(), " blocks");
-  for (const position::RopeFactors& of_block : factors)
-    internal::check_factors(of_block, num_prefix, x.dim(1), kEncoder);
+  for (std::size_t layer = 0; !factors.empty() && layer < depth(); ++layer)  // before x is changed
+    internal::check_factors(factors[factors.size() == 1 ? 0 : layer], num_prefix, x.dim(1),
+                            {.count = parts.num_heads, .width = parts.head_dims[layer]}, kEncoder);
   internal::Activations& activations = memory.parts().activations;
   activations.reserve({.num_images = x.dim(0),
                        .num_tokens = x.dim(1),

@@ -81,6 +81,8 @@ void pool_mean(TensorView<const float> tokens, std::size_t first, TensorView<flo
                 out.dim(0) == tokens.dim(0) && out.dim(1) == tokens.dim(2),
             (Where{"pool_mean", ErrorKind::argument}), "tokens (B, T, C) of ", tokens.shape().to_string(),
             " to ", out.shape().to_string());
+  VIT_CHECK(out.dim(0) <= 1 || out.row_stride() >= out.dim(1), (Where{"pool_mean", ErrorKind::argument}),
+            "rows of ", out.dim(1), " to write lie ", out.row_stride(), " apart");
   internal::pool_mean(tokens, first, tokens.dim(1), out);
 }
 
@@ -99,6 +101,11 @@ Head::Head(const HeadTensors& tensors, const HeadOptions& options) {
   config.tokens = {.class_token = false, .num_registers = options.num_prefix};
   internal::HeadLayers layers{.norm = internal::optional_norm(tensors.norm, width, "norm", kHead)};
   std::size_t hidden = 0;
+  VIT_CHECK(options.pooling == Pooling::attention ||
+                (tensors.probe.empty() && tensors.q.weight.empty() && tensors.kv.weight.empty() &&
+                 tensors.proj.weight.empty() && tensors.pool_norm.gamma.empty() &&
+                 tensors.fc1.weight.empty() && tensors.fc2.weight.empty()),
+            kHead, "tensors of attention pooling, and options.pooling is another one");
   if (options.pooling == Pooling::attention) {
     layers.pool.emplace(pool_of(tensors, options));
     hidden = tensors.fc1.weight.dim(0);
@@ -106,6 +113,8 @@ Head::Head(const HeadTensors& tensors, const HeadOptions& options) {
   const std::size_t pooled = options.pooling == Pooling::none ? 0 : config.pooled_dim();
   layers.pooled_norm = internal::optional_norm(tensors.pooled_norm, pooled, "pooled_norm", kHead);
   std::size_t classes = 0;
+  VIT_CHECK(!tensors.classifier.weight.empty() || tensors.classifier.bias.empty(), kHead,
+            "classifier: a bias without weight");
   if (!tensors.classifier.weight.empty()) {
     VIT_CHECK(pooled != 0, kHead, "a classifier needs a pooled vector");
     layers.classifier.emplace(

@@ -34,12 +34,13 @@ std::vector<RankedClass> top_classes(std::span<const float> logits, std::size_t 
                                      ClassActivation activation) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto key = [&](std::size_t i) {
-    return std::isnan(logits[i]) ? -std::numeric_limits<float>::infinity() : logits[i];
+  const auto is_before = [&](std::size_t a, std::size_t b) {
+    const bool a_is_nan = std::isnan(logits[a]), b_is_nan = std::isnan(logits[b]);
+    if (a_is_nan != b_is_nan) return b_is_nan;
+    return a_is_nan || logits[a] == logits[b] ? a < b : logits[a] > logits[b];
   };
   const std::size_t kept = std::min(count, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
-                    [&](std::size_t a, std::size_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), is_before);
   const std::vector<float> values = probabilities(logits, activation);
   std::vector<RankedClass> top;
   for (std::size_t i = 0; i < kept; ++i) top.push_back({order[i], values[order[i]], logits[order[i]]});

@@ -14,6 +14,7 @@ constexpr Where kWhere{"clip", ErrorKind::argument};
 }  // namespace
 
 std::vector<std::size_t> sample_frames(const PreprocessConfig& config, std::size_t num_frames) {
+  validate(config);
   std::size_t count = std::max<std::size_t>(config.clip_frames, 1);
   if (config.sampling == FrameSampling::even_float32 && count > 1) {
     const auto patch = static_cast<double>(config.frames_of_patch);

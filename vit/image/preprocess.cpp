@@ -10,6 +10,7 @@
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/base/dtype.h"
+#include "vit/base/moved.h"
 #include "vit/image/convert.h"
 #include "vit/image/preprocess_memory.h"
 #include "vit/image/preprocess_steps.h"
@@ -89,7 +90,11 @@ PreprocessMemory::PreprocessMemory(PreprocessMemory&&) noexcept = default;
 PreprocessMemory& PreprocessMemory::operator=(PreprocessMemory&&) noexcept = default;
 
 std::size_t PreprocessMemory::bytes() const noexcept {
-  return buffers_->bytes();
+  return buffers_ == nullptr ? 0 : buffers_->bytes();
+}
+
+PreprocessMemory::Buffers& PreprocessMemory::buffers() {
+  return internal::parts_of(buffers_, Where{"PreprocessMemory", ErrorKind::argument});
 }
 
 Preprocessor::Preprocessor(const PreprocessConfig& config) : config_(config) {
@@ -124,7 +129,7 @@ DecodeOptions Preprocessor::decode_options() const noexcept {
 
 /// The input of the resize: three channels, padded to a square if the rules require it.
 ImageView Preprocessor::Steps::input(ImageView image, PreprocessMemory& memory) const {
-  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  PreprocessMemory::Buffers& buffers = memory.buffers();
   VIT_CHECK(num_channels() == 3 || is_gray(), kWhere.with(ErrorKind::mismatch),
             "an image has red, green and blue, but the model takes ", num_channels(),
             " channels; expected a TIFF with that many bands, or preprocessed pixels");
@@ -153,7 +158,7 @@ ImageView Preprocessor::Steps::input(ImageView image, PreprocessMemory& memory) 
 /// Resized and cropped, not yet padded; in `memory`, rgb or bgr.
 ImageView Preprocessor::Steps::resize_to_bytes(ImageView image, const Plan& plan, PreprocessMemory& memory,
                                                int threads) const {
-  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  PreprocessMemory::Buffers& buffers = memory.buffers();
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
   if (config_.resize == ResizeRule::box)
@@ -177,7 +182,7 @@ ImageView Preprocessor::Steps::warp_to_bytes(ImageView image, const Box& box,
   const ImageSize target{config_.resize_height, config_.resize_width};
   const ImageView in = input(image, memory);
   std::uint8_t* const out =
-      memory.buffers_->resized.take(checked_mul(target.height, target.width * 3, kWhere));
+      memory.buffers().resized.take(checked_mul(target.height, target.width * 3, kWhere));
   internal::warp_box(rows_of(in), internal::box_map(internal::widened(box, target, config_.box_unit), target),
                      target, out);
   return {out, target.height, target.width, {.format = in.format()}};
@@ -225,7 +230,7 @@ void Preprocessor::run(ImageView image, TensorView<float> out, PreprocessMemory&
   } else {
     steps().write_bytes(steps().resize_to_bytes(image, edges, memory, threads), edges, out);
   }
-  memory.buffers_->give_back();
+  memory.buffers().give_back();
 }
 
 namespace {
@@ -250,16 +255,16 @@ void Preprocessor::Steps::run_tiles(ImageView image, const Plan& canvas, Preproc
   const std::size_t height = canvas.rows.out, width = canvas.columns.out, planes = num_channels();
   const std::size_t columns = width / out.dim(2), num_tiles = height / out.dim(1) * columns;
   const std::size_t area = checked_mul(height, width, kWhere);
-  const TensorView<float> pixels(memory.buffers_->planes.take(checked_mul(area, planes, kWhere)),
+  const TensorView<float> pixels(memory.buffers().planes.take(checked_mul(area, planes, kWhere)),
                                  Shape{planes, height, width});
   const bool by_steps = config_.canvas == TileCanvas::whole_edges;
   if (by_steps) {
     const ImageSize first = internal::size_before_canvas(image.size(), config_);
-    image = kept(resize_to_bytes(image, whole(first), memory, threads), memory.buffers_->squared);
+    image = kept(resize_to_bytes(image, whole(first), memory, threads), memory.buffers().squared);
   }
   ImageView resized = resize_to_bytes(image, canvas, memory, threads);
   write_bytes(resized, canvas, pixels);
-  if (by_steps) image = kept(resized, memory.buffers_->second_step);  // the overview is made of it
+  if (by_steps) image = kept(resized, memory.buffers().second_step);  // the overview is made of it
   const bool is_first = config_.overview == TileOverview::always_first;
   const TensorView<float> tiles = out.part(is_first ? planes : 0, num_tiles * planes);
   for (std::size_t row = 0; row < num_tiles * planes * out.dim(1); ++row) {
@@ -317,7 +322,7 @@ float Preprocessor::Steps::normalized(float value, std::size_t channel) const {
 
 void Preprocessor::Steps::run_in_float(ImageView image, const Plan& plan, PreprocessMemory& memory,
                                        int threads, TensorView<float> out) const {
-  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  PreprocessMemory::Buffers& buffers = memory.buffers();
   const EdgePlan& rows = plan.rows;
   const EdgePlan& columns = plan.columns;
   const ImageView in = input(image, memory);

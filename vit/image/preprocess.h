@@ -316,6 +316,7 @@ class VIT_API PreprocessMemory {
  private:
   friend class Preprocessor;
   struct Buffers;
+  Buffers& buffers();
   std::unique_ptr<Buffers> buffers_;
 };
 

@@ -63,7 +63,7 @@ std::optional<FilePixels> Preprocessor::Steps::run_rows(std::span<const std::byt
     return std::nullopt;
   if (config_.pad_to_square && in.height != in.width) return std::nullopt;
   if (orientation != 1 && !takes_rotated) return std::nullopt;
-  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  PreprocessMemory::Buffers& buffers = memory.buffers();
   Plan edges;
   std::optional<internal::RowResize> resize;
   std::optional<internal::FloatRowResize> float_resize;
@@ -132,7 +132,7 @@ FilePixels Preprocessor::Steps::run_bands(const internal::Bands& bands, Preproce
             kWhere.with(ErrorKind::unsupported), config_.source,
             ": bands can neither be padded to a square with a color nor cut into tiles");
   const Plan edges = plan(bands.size());
-  PreprocessMemory::Buffers& buffers = *memory.buffers_;
+  PreprocessMemory::Buffers& buffers = memory.buffers();
   const std::size_t plane = checked_mul(edges.rows.count, edges.columns.count, kWhere);
   const TensorView<float> part(buffers.planes.take(checked_mul(plane, num_channels(), kWhere)),
                                Shape{num_channels(), edges.rows.count, edges.columns.count});
@@ -154,11 +154,11 @@ FilePixels Preprocessor::Steps::run_bands(const internal::Bands& bands, Preproce
 
 FilePixels Preprocessor::run_file(const std::filesystem::path& file, PreprocessMemory& memory,
                                   int threads) const {
-  std::vector<std::byte> bytes = std::move(memory.buffers_->file);
+  std::vector<std::byte> bytes = std::move(memory.buffers().file);
   internal::read_image_file(file, decode_options(), bytes);
   FilePixels out = run_bytes(bytes, file.string(), memory, threads);
-  memory.buffers_->file = std::move(bytes);
-  memory.buffers_->give_back();
+  memory.buffers().file = std::move(bytes);
+  memory.buffers().give_back();
   return out;
 }
 

@@ -1,9 +1,11 @@
 // Sizes and offsets of every preprocessing rule, and the rules for another input size.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/config/patch.h"
 #include "vit/image/preprocess.h"
 #include "vit/image/preprocess_steps.h"
 #include "vit/image/token_sizes.h"
@@ -149,6 +151,8 @@ std::size_t nearest_multiple(std::size_t edge, std::size_t multiple) {
 
 /// Rules that do not crop resize to the target itself, or to its number of patches.
 void replace_target(PreprocessConfig& config, const InputSize& size) {
+  const std::size_t crop_multiple = std::exchange(config.crop_multiple, 0);  // by which they would crop
+  config.crop = false;
   if (config.opencv_longest_edge != 0) {
     config.opencv_longest_edge = std::max(size.height, size.width);
     return;
@@ -170,7 +174,8 @@ void replace_target(PreprocessConfig& config, const InputSize& size) {
   config.resize_width = size.width;
   config.longest_edge = 0;
   if (!has_limits(config.resize)) return;
-  const std::size_t multiple = std::max({config.edge_multiple, config.pad_multiple, std::size_t{1}});
+  const std::size_t multiple =
+      std::max({config.edge_multiple, config.pad_multiple, crop_multiple, std::size_t{1}});
   const auto rounded = [&](std::size_t edge) {
     return std::max<std::size_t>((edge + multiple / 2) / multiple, 1) * multiple;
   };
@@ -185,6 +190,7 @@ PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize
                                  std::size_t patch_size) {
   PreprocessConfig out = config;
   if (size.kind == InputSize::Kind::model) return out;
+  validate(config);
   if (size.kind == InputSize::Kind::native) {
     VIT_CHECK(patch_size > 0, kWhere, "native size needs the patch size");
     out.resize = ResizeRule::none;
@@ -193,9 +199,10 @@ PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize
     out.crop_multiple = patch_size;
     return out;
   }
-  VIT_CHECK(size.height > 0 && size.width > 0, kWhere, "an input of ", size.height, " x ", size.width,
-            " pixels");
-  if (!config.crop) {
+  VIT_CHECK(size.height > 0 && size.width > 0 && size.height <= kMaxInputEdge && size.width <= kMaxInputEdge,
+            kWhere, "an input of ", size.height, " x ", size.width, " pixels; the longest edge is ",
+            kMaxInputEdge);
+  if (!config.crop || config.crop_multiple != 0) {
     replace_target(out, size);
     return out;
   }

@@ -127,11 +127,15 @@ class Collector {
         max_name_bytes_(kMaxNameSharing * archive.bytes.size() + kFreeNameBytes),
         seen_dicts_(program_.dicts.size(), false),
         seen_lists_(program_.lists.size(), false),
-        seen_objects_(program_.objects.size(), false) {}
+        seen_objects_(program_.objects.size(), false),
+        tuples_(program_.items.size(), Tuple::unknown) {}
 
   void run() { visit(program_.result, "", 0); }
 
  private:
+  /// What is known of a tuple: whether it may hold tensors, and that it was visited.
+  enum class Tuple : std::uint8_t { unknown, plain, holding, seen };
+
   /// `path` ends with a dot or is empty.
   void visit(const Value& value, const std::string& path, std::size_t depth) {
     if (depth > kMaxDepth) return;
@@ -156,11 +160,24 @@ class Collector {
       seen_lists_[value.index] = true;
       visit_items(program_.lists[value.index], path, depth);
     }
-    if (value.kind == Kind::tuple) visit_items(items_of(value), path, depth);
+    if (value.kind == Kind::tuple && may_hold_tensors(value) && tuples_[value.index] != Tuple::seen) {
+      tuples_[value.index] = Tuple::seen;
+      visit_items(items_of(value), path, depth);
+    }
   }
 
   std::span<const Value> items_of(const Value& tuple) const {
     return std::span(program_.items).subspan(tuple.index, tuple.count);
+  }
+
+  /// Of a tuple: of any of its items, which are looked through once.
+  bool may_hold_tensors(const Value& value) {
+    if (value.kind != Kind::tuple) return pickle::may_hold_tensors(value);
+    if (value.count == 0) return false;
+    Tuple& state = tuples_[value.index];
+    if (state == Tuple::unknown)
+      state = std::ranges::any_of(items_of(value), pickle::may_hold_tensors) ? Tuple::holding : Tuple::plain;
+    return state != Tuple::plain;
   }
 
   /// Items are members under their number; pairs of a text and a value, as dict.items() has them, under the
@@ -169,7 +186,7 @@ class Collector {
     for (std::size_t i = 0; i < items.size(); ++i) {
       const bool is_tuple = items[i].kind == Kind::tuple;
       const std::span<const Value> inside = is_tuple ? items_of(items[i]) : items.subspan(i, 1);
-      if (std::ranges::none_of(inside, pickle::may_hold_tensors)) continue;
+      if (!may_hold_tensors(items[i])) continue;
       if (is_tuple && inside.size() == 2 && inside[0].kind == Kind::string) {
         visit_member(inside[0], inside[1], path, depth);
       } else {
@@ -214,6 +231,7 @@ class Collector {
   std::string name_;
   std::size_t num_name_bytes_ = 0, max_name_bytes_;
   std::vector<bool> seen_dicts_, seen_lists_, seen_objects_;
+  std::vector<Tuple> tuples_;  // by their first items
 };
 
 /// The first members, for messages.

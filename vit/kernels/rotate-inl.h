@@ -69,8 +69,8 @@ HWY_INLINE void rotate_neighbors(const float* in, size_t pairs, const float* cos
   for (size_t i = 0; i < 2 * rest; ++i) out[2 * j + i] = lanes[i];
 }
 
-/// Like rotate_neighbors, with an angle per channel. A loop of its own: the compiler's choice of fused
-/// products, and with it the bits, depend on the distance of the channels being known.
+/// Like rotate_neighbors, with an angle per channel. A loop of its own, for which the
+/// distance of the channels is known when it is compiled.
 HWY_INLINE void rotate_neighbors_apart(const float* in, size_t pairs, const float* cos, const float* sin,
                                        float* out) {
   for (size_t j = 0; j < pairs; ++j) {

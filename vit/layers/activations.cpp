@@ -85,18 +85,19 @@ void Activations::lay_out(Arena::Taker& arena, const ActivationShape& s,
         if (s.clips) cell_gates = take_rows(arena, s.num_cells, s.cell_dim);
       });
   packed_heads = arena.take<float>({packed_images_, std::max(block.packed, pool.packed)});
-  thread_scratch = arena.take<float>(
-      {static_cast<std::size_t>(resolve_threads(s.threads)), std::max(block.scratch, pool.scratch)});
+  thread_scratch =
+      arena.take<float>({static_cast<std::size_t>(s.threads), std::max(block.scratch, pool.scratch)});
   if (s.window_keys != 0) {
-    padded_heads = arena.take<float>({static_cast<std::size_t>(resolve_threads(s.threads)),
-                                      2 * kAttentionTaskTokens * (s.attention_dim / s.num_heads)});
+    padded_heads = arena.take<float>(
+        {static_cast<std::size_t>(s.threads), 2 * kAttentionTaskTokens * (s.attention_dim / s.num_heads)});
   }
   const std::size_t cell_bytes = checked_mul(s.num_cells, arithmetic.linear->row_bytes(s.cell_dim), kWhere);
   const std::size_t cell_rows = row_bytes != 0 ? ceil_div(cell_bytes, row_bytes) : 0;
   converted = arena.take<std::byte>({std::max(rows, cell_rows), row_bytes});
 }
 
-void Activations::reserve(const ActivationShape& shape, const kernels::Arithmetic& arithmetic) {
+void Activations::reserve(ActivationShape shape, const kernels::Arithmetic& arithmetic) {
+  shape.threads = resolve_threads(shape.threads);  // 0 may be another number next time
   if (shape == shape_ && arithmetic_ == &arithmetic) return;
   VIT_CHECK(shape.num_images > 0 && shape.num_tokens > 0 && shape.embed_dim > 0 && shape.num_heads > 0 &&
                 shape.attention_dim > 0,
@@ -109,7 +110,7 @@ void Activations::reserve(const ActivationShape& shape, const kernels::Arithmeti
   checked_mul(checked_mul(rows, widths, kWhere), 64, kWhere);
 
   // Enough heads at a time to feed the threads, few enough for their keys and values to stay in cache.
-  const auto threads = static_cast<std::size_t>(resolve_threads(shape.threads));
+  const auto threads = static_cast<std::size_t>(shape.threads);
   packed_images_ = std::clamp<std::size_t>(ceil_div(4 * threads, shape.num_heads), 1, shape.num_images);
   arithmetic_ = nullptr;  // a failed allocation leaves no shape
   arena_.lay_out([&](Arena::Taker& arena) { lay_out(arena, shape, arithmetic); });

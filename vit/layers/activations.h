@@ -44,7 +44,7 @@ class Activations {
  public:
   /// Lays the views out for `shape`; discards earlier contents if the shape or the arithmetic changes.
   /// Throws Error on sizes that overflow.
-  void reserve(const ActivationShape& shape, const kernels::Arithmetic& arithmetic);
+  void reserve(ActivationShape shape, const kernels::Arithmetic& arithmetic);
 
   const ActivationShape& shape() const noexcept { return shape_; }
   std::size_t capacity_bytes() const noexcept { return arena_.capacity_bytes(); }
@@ -57,7 +57,7 @@ class Activations {
   TensorView<float> patches;   // (B, N, patch_dim)
   TensorView<float> tokens;    // (B, T, C); (1, num_rows, C) of texts
   TensorView<float> leading;   // (B, R, C), output of the last block for the first R tokens
-  TensorView<float> pooled;    // (B, C)
+  TensorView<float> pooled;    // (B, pooled_dim), or (B, C)
   TensorView<float> head_row;  // (B, 2C), input of a pooling or classifier
 
   // inside a block; qkv and heads on the one hand and hidden on the other are never alive together

@@ -53,7 +53,6 @@ class Attention {
 
   std::size_t embed_dim() const noexcept { return proj_.out_features(); }     // C
   std::size_t attention_dim() const noexcept { return proj_.in_features(); }  // A
-  std::size_t num_heads() const noexcept { return num_heads_; }
   /// G: channels of all keys of a token.
   std::size_t key_dim() const noexcept { return (qkv_.out_features() - attention_dim()) / 2; }
 

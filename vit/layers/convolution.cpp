@@ -58,9 +58,11 @@ void for_each_run(RowRange range, std::size_t width, const Use& use) {
   }
 }
 
-void check_scratch(TensorView<float> scratch, std::size_t floats) {
-  VIT_CHECK(floats == 0 || scratch.num_columns() >= floats, kWhere, "scratch memory of ",
-            scratch.num_elements(), " floats where a thread needs ", floats);
+void check_scratch(TensorView<float> scratch, std::size_t floats, int threads) {
+  VIT_CHECK(floats == 0 || (scratch.num_columns() >= floats &&
+                            scratch.num_rows() >= static_cast<std::size_t>(resolve_threads(threads))),
+            kWhere, "scratch memory of ", scratch.num_elements(), " floats where each of ",
+            resolve_threads(threads), " threads needs ", floats);
 }
 
 float* scratch_of(TensorView<float> scratch, std::size_t floats, int thread) {
@@ -276,7 +278,7 @@ void Convolution::forward(const FeatureMap& in, const FeatureMap& out, int threa
                           const MapEpilogue& epilogue) const {
   check(in, out, epilogue);
   const std::size_t floats = scratch_floats();
-  check_scratch(scratch, floats);
+  check_scratch(scratch, floats, threads);
   if (converts()) {
     const std::size_t pixels = out.height() * out.width();
     const std::size_t at_once =
@@ -402,7 +404,7 @@ void TransposedConvolution::forward(const FeatureMap& in, const FeatureMap& out,
       ") cannot be applied to a map of ", in.height(), " x ", in.width(), " x ", in.channels(), " to one of ",
       out.height(), " x ", out.width(), " x ", out.channels());
   const std::size_t floats = scratch_floats();
-  check_scratch(scratch, floats);
+  check_scratch(scratch, floats, threads);
   const std::size_t at_once =
       floats == 0 ? in.width() : converted_at_once(rows_.front().kernels(), in_channels());
   parallel_for(in.height(), threads, [&](std::size_t y, int thread) {

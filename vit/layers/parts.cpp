@@ -3,6 +3,7 @@
 #include "vit/layers/parts.h"
 
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "vit/layers/attention_pass.h"
@@ -19,8 +20,8 @@ const internal::kernels::Arithmetic& arithmetic() {
 }
 
 TensorView<const float> as_matrix(const TensorView<const float>& weight) {
-  VIT_CHECK(weight.rank() >= 2 && !weight.empty(), kLinear, "a weight (N, K) expected, got ",
-            weight.shape().to_string());
+  VIT_CHECK(weight.rank() >= 2 && !weight.empty() && weight.num_elements() != 0, kLinear,
+            "a weight (N, K) expected, got ", weight.describe());
   if (weight.rank() == 2) return weight;
   return {weight.flat().data(), Shape{weight.dim(0), weight.num_elements() / weight.dim(0)}};
 }
@@ -36,6 +37,21 @@ void check_memory(const TensorView<const float>& x, const TensorView<float>& out
             (x.empty() ? x.shape() : out.shape()).to_string());
   VIT_CHECK(out.num_rows() <= 1 || out.row_stride() >= out.num_columns(), where, "rows of ",
             out.num_columns(), " to write lie ", out.row_stride(), " apart");
+}
+
+/// Whether both share a number: columns of one matrix may lie next to each other.
+bool overlap(const TensorView<const float>& a, const TensorView<const float>& b) {
+  const auto end = [](const TensorView<const float>& view) {
+    return view.row(view.num_rows() - 1) + view.num_columns();
+  };
+  if (a.num_elements() == 0 || b.num_elements() == 0) return false;
+  const std::less_equal<const float*> is_at_most;
+  if (is_at_most(end(a), b.data()) || is_at_most(end(b), a.data())) return false;
+  if (a.row_stride() != b.row_stride()) return true;
+  const bool a_is_first = is_at_most(a.data(), b.data());
+  const TensorView<const float>&first = a_is_first ? a : b, &second = a_is_first ? b : a;
+  const std::size_t gap = static_cast<std::size_t>(second.data() - first.data()) % a.row_stride();
+  return gap < first.num_columns() || gap + second.num_columns() > a.row_stride();
 }
 
 /// The sequences of q: images, or those of the options.
@@ -72,8 +88,12 @@ void check_threads(int threads, const Where& where) {
 }
 
 void check_factors(const position::RopeFactors& factors, std::size_t num_prefix, std::size_t num_tokens,
-                   const Where& where) {
+                   const Heads& heads, const Where& where) {
   if (!rotates(factors, where)) return;
+  VIT_CHECK(
+      2 * factors.pairs == heads.width && (factors.head_stride == 0 || factors.num_heads == heads.count),
+      where, "factors for ", factors.num_heads, " heads of ", factors.pairs, " pairs, attention has ",
+      heads.count, " heads of ", heads.width, " channels");
   VIT_CHECK(checked_add(num_prefix, factors.num_patches, where) == num_tokens, where, "factors for ",
             factors.num_patches, " patches and ", num_prefix, " prefix tokens, images have ", num_tokens,
             " tokens");
@@ -81,6 +101,7 @@ void check_factors(const position::RopeFactors& factors, std::size_t num_prefix,
 
 std::optional<LayerNorm> optional_norm(const NormTensors& tensors, std::size_t width, std::string_view name,
                                        const Where& where) {
+  VIT_CHECK(!tensors.gamma.empty() || tensors.beta.empty(), where, name, ": beta without gamma");
   if (tensors.gamma.empty()) return std::nullopt;
   return norm_of(tensors, width, name, where);
 }
@@ -131,6 +152,10 @@ std::size_t Linear::out_features() const noexcept {
 void Linear::forward(TensorView<const float> x, TensorView<float> out, const LinearOptions& options) const {
   internal::check_threads(options.threads, kLinear);
   check_memory(x, out, kLinear);
+  VIT_CHECK(!overlap(x, out), kLinear, "out shares memory with x");
+  VIT_CHECK(
+      options.residual.empty() || options.residual.data() == out.data() || !overlap(options.residual, out),
+      kLinear, "out shares memory with a part of the residual");
   internal::Activations none;  // float32 converts no rows
   internal::parts_of(parts_, kLinear)
       .layer.forward(
@@ -175,7 +200,8 @@ void attention(TensorView<const float> q, TensorView<const float> k, TensorView<
   VIT_CHECK(out.shape() == q.shape() && !out.empty(), kAttention, "out must have shape ",
             q.shape().to_string(), ", got ", out.describe());
   check_memory(q, out, kAttention);
-  internal::check_factors(factors, num_prefix, q.dim(1), kAttention);
+  internal::check_factors(factors, num_prefix, q.dim(1),
+                          {.count = options.num_heads, .width = q.dim(2) / options.num_heads}, kAttention);
   const internal::Sequences sequences = sequences_of(q, options);
   internal::Activations& activations = memory.parts().activations;
   activations.reserve({.num_images = sequences.size(),

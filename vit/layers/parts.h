@@ -24,9 +24,16 @@ namespace internal {
 /// Throws Error for a negative number of threads.
 void check_threads(int threads, const Where& where);
 
-/// Throws Error if there are factors, and images do not have the prefix and their patches as tokens.
+/// Heads of attention.
+struct Heads {
+  std::size_t count = 0;
+  std::size_t width = 0;  // channels of each
+};
+
+/// Throws Error if there are factors, and images do not have the prefix and their patches as tokens, or heads
+/// not those of the factors.
 void check_factors(const position::RopeFactors& factors, std::size_t num_prefix, std::size_t num_tokens,
-                   const Where& where);
+                   const Heads& heads, const Where& where);
 
 /// A norm over `width` channels, nothing without a gamma. `name` is that of the norm in messages.
 std::optional<LayerNorm> optional_norm(const NormTensors& tensors, std::size_t width, std::string_view name,

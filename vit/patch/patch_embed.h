@@ -36,7 +36,6 @@ class PatchEmbed {
              std::optional<Linear> of_clips = {});
 
   std::size_t num_prefix_tokens() const noexcept { return prefix_.empty() ? 0 : prefix_.dim(0); }
-  std::size_t patch_size() const noexcept { return cut_.size; }
 
   /// pixels (B, K, H, W) -> tokens (B, T, C) with the position rows added, and normalized if a model has
   /// that. Uses activations.patches. Of positions with several steps pixels are (B, steps planes, H, W) and N

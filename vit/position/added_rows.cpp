@@ -108,6 +108,14 @@ Tensor<float> AddedRows::resampled_axes(GridSize grid) const {
   return out;
 }
 
+void AddedRows::check_grid(const PositionConfig& config, GridSize grid) {
+  if (config.added != AddedTable::columns_and_rows || config.resampling == TableResampling::bilinear) return;
+  const std::size_t most = config.added_grid.rows;
+  VIT_CHECK(grid.rows <= most && grid.columns <= most, (Where{"Position", ErrorKind::argument}), "a grid of ",
+            position::to_string(grid), " patches; the learned positions of this model end at ", most,
+            " rows and columns");
+}
+
 RowsOfGrid AddedRows::rows_of(GridSize grid) const {
   RowsOfGrid out;
   if (config_.added == AddedTable::columns_and_rows) {

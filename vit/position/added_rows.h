@@ -33,6 +33,8 @@ class AddedRows {
   /// are given although the config does not use them.
   AddedRows(const PositionConfig& config, const PositionShape& shape, const PositionWeights& weights);
 
+  /// Throws Error for a grid that the tables of columns and rows do not reach.
+  static void check_grid(const PositionConfig& config, GridSize grid);
   /// The rows for the patches of a sequence. Throws Error if a side of the grid is zero.
   RowsOfGrid of_grid(const position::PatchSequence& sequence) const;
 

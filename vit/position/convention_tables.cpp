@@ -304,8 +304,9 @@ Tensor<double> example_basis(const RopeConvention& convention, std::size_t head_
 void change_basis(TensorView<double> x, const Tensor<double>& basis, BasisChange direction,
                   std::size_t num_prefix) {
   const std::size_t d = x.num_columns();
-  VIT_CHECK(x.rank() == 4 && basis.shape() == Shape({d, d}), "change_basis", "a basis ",
-            basis.shape().to_string(), " for vectors ", x.shape().to_string());
+  VIT_CHECK(x.rank() == 4 && !x.empty() && basis.shape() == Shape({d, d}) && num_prefix <= x.dim(1),
+            "change_basis", "a basis ", basis.shape().to_string(), " for vectors ", x.describe(),
+            ", of which ", num_prefix, " are a prefix");
   const bool is_back = direction == BasisChange::back;
   std::vector<double> out(d);
   for (std::size_t row = 0; row < x.num_rows(); ++row) {
@@ -321,8 +322,10 @@ void change_basis(TensorView<double> x, const Tensor<double>& basis, BasisChange
 
 void rotate_pairs(TensorView<double> x, TensorView<const double> angles, std::span<const ChannelPair> pairs,
                   RopeAngles per, std::size_t num_prefix) {
+  VIT_CHECK(!x.empty() && !angles.empty() && angles.rank() >= 2 && angles.rank() <= 3, "rotate_pairs",
+            "vectors ", x.describe(), " and angles ", angles.describe(), ", expected (N, A) or (H, N, A)");
   const std::size_t heads = angles.rank() == 3 ? angles.dim(0) : 1;
-  const std::size_t patches = angles.rank() < 2 ? 0 : angles.dim(angles.rank() - 2);
+  const std::size_t patches = angles.dim(angles.rank() - 2);
   const std::size_t count = per == RopeAngles::per_channel ? 2 * pairs.size() : pairs.size();
   VIT_CHECK(x.rank() == 4 && x.num_columns() >= 2 * pairs.size() && num_prefix <= x.dim(1) &&
                 x.dim(1) - num_prefix == patches && angles.num_columns() == count &&

@@ -31,7 +31,9 @@ struct HeadSizes {
   std::size_t smallest = 0;  // channels
   std::size_t step = 0;      // channels
   /// Whether a head of so many channels is one of them.
-  bool contain(std::size_t head_dim) const { return head_dim >= smallest && head_dim % step == 0; }
+  bool contain(std::size_t head_dim) const {
+    return step != 0 && head_dim >= smallest && head_dim % step == 0;
+  }
 };
 /// The sizes that a convention fits.
 VIT_API HeadSizes head_sizes(const RopeConvention& convention);

@@ -101,12 +101,12 @@ GridCoords clip_coords(std::size_t num_frames, GridSize grid, const CoordinateOp
 
 GridCoords window_coords(GridSize grid, std::size_t window, const CoordinateOptions& options) {
   VIT_CHECK(window != 0, "window_coords", "windows of 0 patches");
-  const GridCoords of_window = grid_coords({window, window}, options);
+  const std::vector<double> x = grid_coords({1, window}, options).t_x;
+  const std::vector<double> y = grid_coords({window, 1}, options).t_y;
   GridCoords coords;
   for (std::size_t patch = 0; patch < num_patches(grid); ++patch) {
-    const std::size_t at = patch / grid.columns % window * window + patch % grid.columns % window;
-    coords.t_x.push_back(of_window.t_x[at]);
-    coords.t_y.push_back(of_window.t_y[at]);
+    coords.t_x.push_back(x[patch % grid.columns % window]);
+    coords.t_y.push_back(y[patch / grid.columns % window]);
   }
   return coords;
 }

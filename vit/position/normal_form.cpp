@@ -54,6 +54,20 @@ void check_generators(std::span<const Tensor<double>> generators) {
   }
 }
 
+void check_form(const RopeNormalForm& form) {
+  const std::size_t count = form.frequencies.num_angles(), heads = form.frequencies.num_heads();
+  const bool per_channel = form.angles == RopeAngles::per_channel;
+  VIT_CHECK(count == (per_channel ? 2 : 1) * form.pairs.size(), kForm, count, " angles for ",
+            form.pairs.size(), " pairs of channels");
+  for (const ChannelPair& pair : form.pairs)
+    VIT_CHECK(pair.p < form.head_dim && pair.q < form.head_dim, kForm, "a pair of channels ", pair.p, " and ",
+              pair.q, " of ", form.head_dim);
+  VIT_CHECK(form.phases.size() == count || form.phases.size() == heads * count, kForm, form.phases.size(),
+            " phases for ", count, " angles of ", heads, " heads");
+  VIT_CHECK(form.basis.empty() || form.basis.shape() == Shape({form.head_dim, form.head_dim}), kForm,
+            "a basis ", form.basis.shape().to_string(), " for heads of ", form.head_dim, " channels");
+}
+
 double& component(FrequencyVector& w, std::size_t axis) {
   return axis == 0 ? w.x : axis == 1 ? w.y : w.t;
 }
@@ -139,6 +153,7 @@ RopeNormalForm normal_form_of(std::span<const Tensor<double>> generators) {
 
 Tensor<double> normal_angles(const RopeNormalForm& form, GridSize grid, std::size_t num_frames,
                              std::size_t layer) {
+  check_form(form);
   const std::size_t window = form.window;
   GridCoords coords = clip_coords(num_frames, grid);
   for (std::size_t i = 0; window != 0 && i < coords.size(); ++i) {
@@ -147,8 +162,6 @@ Tensor<double> normal_angles(const RopeNormalForm& form, GridSize grid, std::siz
   }
   Tensor<double> angles = rope_angles(coords, form.frequencies, layer);
   const std::size_t count = form.frequencies.num_angles(), heads = form.frequencies.num_heads();
-  VIT_CHECK(form.phases.size() == count || form.phases.size() == heads * count, kForm, form.phases.size(),
-            " phases for ", count, " angles of ", heads, " heads");
   for (std::size_t i = 0; i < angles.num_elements(); ++i) {
     const std::size_t head = heads == 1 ? 0 : i / (coords.size() * count);
     angles.data()[i] += form.phases[(head * count + i % count) % form.phases.size()];
@@ -161,6 +174,10 @@ void rotate(TensorView<double> x, const RopeNormalForm& form, GridSize grid, std
   VIT_CHECK(x.rank() == 4 && x.num_columns() == form.head_dim, kForm, "vectors ", x.shape().to_string(),
             " do not fit heads of ", form.head_dim, " channels");
   const Tensor<double> angles = normal_angles(form, grid, num_frames, layer);
+  const std::size_t patches = angles.dim(angles.shape().rank() - 2), heads = form.frequencies.num_heads();
+  VIT_CHECK(num_prefix <= x.dim(1) && x.dim(1) - num_prefix == patches && (heads == 1 || heads == x.dim(2)),
+            kForm, "vectors ", x.shape().to_string(), " with a prefix of ", num_prefix, " do not fit ",
+            patches, " patches and ", heads, " heads");
   if (!form.basis.empty()) change_basis(x, form.basis, BasisChange::into, num_prefix);
   rotate_pairs(x, angles, form.pairs, form.angles, num_prefix);
   if (!form.basis.empty()) change_basis(x, form.basis, BasisChange::back, num_prefix);

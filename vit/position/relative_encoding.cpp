@@ -6,6 +6,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/base/rounded.h"
 #include "vit/position/coordinates.h"
 #include "vit/position/tables.h"
 
@@ -56,7 +57,7 @@ AxisWeights geometric_weights(std::size_t from, std::size_t to) {
 
 float log_distance(std::size_t index, std::size_t length) {
   const float x = static_cast<float>(index) - static_cast<float>(length - 1);
-  return std::copysign(std::log(1.0f + std::abs(x)), x);
+  return std::copysign(rounded_log1p(std::abs(x)), x);
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ namespace {
 
 constexpr Where kRelative{"Position", ErrorKind::mismatch};
 
-/// Range of the places of keys of a grid; those of queries are as many, from places_of() - 1 on.
+/// Range of the places of keys of a grid; those of queries are as many, from num_places() - 1 on.
 std::size_t num_places(GridSize grid) {
   return (grid.rows - 1) * (2 * grid.columns - 1) + grid.columns;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -24,6 +25,14 @@ bool is_near(double a, double b, double part = 0.01) {
   return std::abs(a - b) <= part * std::max(std::abs(a), std::abs(b));
 }
 
+/// The number of six digits, without the rounding errors of products.
+double six_digits(double value) {
+  const std::string digits = text(value);
+  double out = value;
+  std::from_chars(digits.data(), digits.data() + digits.size(), out);
+  return out;
+}
+
 /// Ever longer decimal forms of a measured number, and itself.
 std::vector<double> short_forms(double value) {
   std::vector<double> out;
@@ -33,7 +42,7 @@ std::vector<double> short_forms(double value) {
   for (int digits = 0; digits < 7; ++digits) {
     const double unit = std::pow(10.0, exponent - digits);
     const double rounded = std::round(value / unit) * unit;
-    if (is_near(rounded, value)) out.push_back(std::stod(text(rounded)));
+    if (is_near(rounded, value)) out.push_back(six_digits(rounded));
   }
   out.push_back(value);
   return out;

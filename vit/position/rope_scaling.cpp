@@ -47,6 +47,13 @@ double trained_span(const CoordinateOptions& options, std::size_t trained, std::
   fail("grid_scale", "unknown coordinate rule ", static_cast<int>(options.rule));
 }
 
+void check_reference(const CoordinateOptions& options) {
+  const bool is_needed =
+      options.rule == CoordinateRule::scaled_to_reference || options.rule == CoordinateRule::corners;
+  VIT_CHECK(!is_needed || (options.reference.rows != 0 && options.reference.columns != 0), kWhere,
+            "a reference grid of ", options.reference.rows, " x ", options.reference.columns);
+}
+
 double turns_of(double span_times_frequency) {
   return span_times_frequency / (2.0 * std::numbers::pi);
 }
@@ -108,8 +115,10 @@ double mixed_gain(const RopeScaling& scaling, double turns, double most_turns, d
 
 GridScale grid_scale(GridSize grid, GridSize trained, const CoordinateOptions& options,
                      const RopeScaling& scaling) {
+  validate(scaling);
   num_patches(grid);
   num_patches(trained);
+  check_reference(options);
   GridScale out;
   out.x.trained_span = trained_span(options, trained.columns, options.reference.columns);
   out.y.trained_span = trained_span(options, trained.rows, options.reference.rows);
@@ -138,6 +147,7 @@ RopeScalingRule default_scaling_rule(CoordinateRule rule) noexcept {
 
 RopeFrequencies scale_frequencies(const RopeFrequencies& frequencies, const RopeScaling& scaling,
                                   AxisScale axis) {
+  validate(scaling);
   if (axis.scale == 1.0 || scaling.rule == RopeScalingRule::none) return frequencies;
   const std::span<const double> trained = frequencies.values();
   const double last = trained.size() < 2 ? 1.0 : static_cast<double>(trained.size() - 1);
@@ -163,6 +173,7 @@ RopeFrequencies scale_frequencies(const RopeFrequencies& frequencies, const Rope
 
 MixedFrequencies scale_frequencies(const MixedFrequencies& frequencies, const RopeScaling& scaling,
                                    const GridScale& scale) {
+  validate(scaling);
   VIT_CHECK(!scaling.truncate, kWhere,
             "truncate rounds places on a ladder of frequencies; learned ones are none");
   const std::size_t depth = frequencies.depth(), heads = frequencies.num_heads(),
@@ -186,6 +197,7 @@ MixedFrequencies scale_frequencies(const MixedFrequencies& frequencies, const Ro
 }
 
 double logit_factor(const RopeScaling& scaling, const GridScale& scale, GridSize grid, GridSize trained) {
+  validate(scaling);
   double out = 1.0;
   if (scaling.rule == RopeScalingRule::yarn && !scale.is_one()) {
     const double s = std::sqrt(scale.x.scale * scale.y.scale);

@@ -5,6 +5,7 @@
 #include "vit/base/check.h"
 #include "vit/config/output_table.h"
 #include "vit/patch/patchify.h"
+#include "vit/position/added_rows.h"
 #include "vit/towers/vision_transformer.h"
 
 namespace vit::internal {
@@ -31,6 +32,7 @@ GridSize VisionTransformer::grid_for(std::size_t height, std::size_t width) cons
             c.library.empty() ? "the model's library" : c.library,
             " refuses such sizes; with the input size \"native\" it becomes ", grid.rows * c.patch.size,
             " x ", grid.columns * c.patch.size);
+  AddedRows::check_grid(c.position, grid);
   if (c.merger) Merger::check_grid(*c.merger, grid);
   return grid;
 }

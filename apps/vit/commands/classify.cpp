@@ -142,7 +142,8 @@ class Classification : public ImageWork {
     HtmlPage page{.title = "vit classify",
                   .facts = {count_of(items_.size(), "image")},
                   .scores = are_probabilities() ? PageScores::probability : PageScores::number,
-                  .failures = run.progress().failures()};
+                  .failures = run.progress().failures(),
+                  .num_failed = run.progress().num_failed()};
     page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items_)});
     write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
     return 0;

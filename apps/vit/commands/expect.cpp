@@ -30,16 +30,6 @@ struct FeatureError {
   double error = std::numeric_limits<double>::infinity();
 };
 
-/// What `read` gives; its Error names the file.
-template <typename Read>
-auto of_file(const std::filesystem::path& path, const Read& read) {
-  try {
-    return read();
-  } catch (const Error& error) {
-    fail(Where("expect", error.kind()), path.string(), ": ", error.message());
-  }
-}
-
 /// What the person's script gave.
 struct Expected {
   Tensor<float> pixels;   // (B, K, H, W)

@@ -1,5 +1,6 @@
 #include "apps/vit/commands/model_facts.h"
 
+#include <charconv>
 #include <string>
 #include <utility>
 
@@ -38,7 +39,11 @@ namespace {
 
 /// The smallest decimal of a float32.
 JsonValue number(float value) {
-  return std::stod(text(value));
+  char digits[32];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  double out = 0.0;
+  std::from_chars(digits, end, out);
+  return out;
 }
 
 JsonValue to_json(const TextConfig& config) {

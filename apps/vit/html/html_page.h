@@ -57,6 +57,7 @@ struct HtmlPage {
   bool is_sorted = false;  // the order of the items is that of their scores, not one that was given
   std::vector<PageSection> sections{};
   std::vector<std::pair<std::string, std::string>> failures{};  // inputs without a result, and why
+  std::size_t num_failed = 0;                                   // if not all of them are listed
 };
 
 /// The page. To stay below `max_bytes`, thumbnails are left out, the last ones first.

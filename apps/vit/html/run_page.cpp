@@ -27,8 +27,12 @@ std::string model_fact(const CommonOptions& options) {
 /// The inputs that failed, in a section of their own: a page is what others get to see.
 void add_failures(HtmlPage& page) {
   if (page.failures.empty()) return;
-  page.facts.push_back(text(with_thousands(page.failures.size()), " failed"));
+  const std::size_t listed = page.failures.size(), all = std::max(listed, page.num_failed);
+  page.facts.push_back(text(with_thousands(all), " failed"));
   PageSection section{.title = "Failed", .note = "No result for these inputs.", .leads = {}, .items = {}};
+  if (listed < all)
+    section.note = text("No result for these inputs, the first ", with_thousands(listed), " of ",
+                        with_thousands(all), ".");
   for (const auto& [name, cause] : page.failures) {
     PageItem& item = section.items.emplace_back(named_item(name));
     item.thumbnail.failure = cause;

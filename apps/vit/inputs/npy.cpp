@@ -195,7 +195,10 @@ struct NpyFile {
 };
 
 NpyFile open_npy(const std::filesystem::path& path) {
-  VIT_CHECK(std::filesystem::is_regular_file(path), "npy", "is a pipe or device, expected a regular file");
+  std::error_code ignored;
+  VIT_CHECK(std::filesystem::exists(path, ignored), "npy", "no such file");
+  VIT_CHECK(std::filesystem::is_regular_file(path, ignored), "npy",
+            "is a pipe or device, expected a regular file");
   std::ifstream file(path, std::ios::binary);
   VIT_CHECK(file.is_open(), "npy", "cannot open the file: ", std::strerror(errno));
   std::error_code no_size;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vit/base/check.h"
 #include "vit/base/tensor.h"
 
 namespace vit::app {
@@ -31,6 +32,16 @@ class PixelFile {
   std::size_t height_ = 0;
   std::size_t width_ = 0;
 };
+
+/// What `read` gives of a file of arrays; its Error names the file.
+template <typename Read>
+auto of_file(const std::filesystem::path& path, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    fail(Where("npy", error.kind()), path.string(), ": ", error.message());
+  }
+}
 
 /// The numbers of a .npy file of one to four dimensions, float16, float32 or float64, C order. Throws Error
 /// naming what is wrong.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
@@ -131,6 +132,8 @@ TEST_CASE("anomaly: images are added to a bank, and parts of a large one are joi
     CHECK(judge(bank, part(99, true)).score > 2 * judge(bank, part(98)).score);
   }
   SUBCASE("a threshold of the caller") {
+    for (const float wrong : {std::nanf(""), -1.0f, std::numeric_limits<float>::infinity()})
+      CHECK_ERROR(ErrorKind::argument, ("threshold"), build({}).with_threshold(wrong));
     const AnomalyModel bank = build({}).with_threshold(0.25f).with_source("by hand");
     CHECK(bank.threshold() == 0.25f);
     CHECK(bank.confidence() == 0);

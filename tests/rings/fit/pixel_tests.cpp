@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/errors.h"
@@ -533,3 +534,30 @@ TEST_CASE("pixels: wrong use is named") {
 }  // namespace vit
 
 TEST_SUITE_END();
+
+TEST_CASE("pixels: what was moved from, and heads that contradict themselves, are errors") {
+  const Image image = sample();
+  PixelExtractor extractor(shipped_model(), native(), 1);
+  PixelFeatures features = extractor.extract(image);
+  const Tensor<std::int32_t> labels = strokes_on(image, kLeft, kTop, kEdge);
+  PixelTrainer trainer;
+  trainer.add(features, labels, 1);
+  PixelHead head = trainer.fit();
+  const TemporaryFolder folder;
+  for (const std::size_t count : {1, 8}) {
+    head.classifier.labels.assign(count, "a");
+    CHECK_ERROR(ErrorKind::argument, ("labels with coefficients"), head.classes(features, 1));
+    CHECK_ERROR(ErrorKind::argument, ("labels with coefficients"), head.probabilities(features, 1));
+    CHECK_ERROR(ErrorKind::argument, ("labels with coefficients"), head.save(folder.path() / "head"));
+  }
+  const PixelTrainer taken_trainer = std::move(trainer);
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), trainer.add(features, labels, 1));
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), trainer.num_pixels());
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), trainer.fit());
+  const PixelFeatures taken_features = std::move(features);
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), features.size());
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), head.classes(features, 1));
+  const PixelExtractor taken_extractor = std::move(extractor);
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), extractor.extract(image));
+  CHECK_ERROR(ErrorKind::argument, ("moved from"), extractor.model());
+}

@@ -82,6 +82,8 @@ struct AnomalyBuilder::State {
 };
 
 AnomalyModel AnomalyModel::with_threshold(std::optional<float> threshold) && {
+  VIT_CHECK(!threshold || (std::isfinite(*threshold) && *threshold >= 0.0f),
+            (Where{"AnomalyModel", ErrorKind::argument}), "a threshold of ", threshold.value_or(0.0f));
   threshold_ = threshold;
   confidence_ = 0;
   return std::move(*this);

@@ -188,6 +188,7 @@ class PixelValues {
 };
 
 void check_features(const PixelHead& head, const PixelFeatures& features) {
+  head.classifier.validate();
   VIT_CHECK(
       are_same(head.options, features.options()) && head.classifier.num_features() == features.num_features(),
       kHead.with(ErrorKind::mismatch), "the classifier was fitted on features of ", described(head.options),
@@ -305,10 +306,12 @@ HeldOut parse_held_out(const Json& json) {
 }  // namespace
 
 void PixelHead::save(const std::filesystem::path& path) const {
+  classifier.validate();
   write_head(path, classifier, metadata_of(*this));
 }
 
 std::string PixelHead::bytes() const {
+  classifier.validate();
   return head_bytes(classifier, metadata_of(*this));
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/moved.h"
 #include "vit/base/parallel.h"
 #include "vit/config.h"
 #include "vit/rings/fit/pixel_grid.h"
@@ -138,19 +139,20 @@ PixelFeatures PixelFeatures::of(ImageView image, PixelOptions options, const Pix
   return PixelFeatures(std::move(state));
 }
 
-ImageSize PixelFeatures::size() const noexcept {
-  return state_->size;
+ImageSize PixelFeatures::size() const {
+  return internal::parts_of(state_, kPixelFeatures).size;
 }
-std::size_t PixelFeatures::num_features() const noexcept {
-  return state_->num_features;
+std::size_t PixelFeatures::num_features() const {
+  return internal::parts_of(state_, kPixelFeatures).num_features;
 }
-const PixelOptions& PixelFeatures::options() const noexcept {
-  return state_->options;
+const PixelOptions& PixelFeatures::options() const {
+  return internal::parts_of(state_, kPixelFeatures).options;
 }
 
 PixelPatches PixelFeatures::patches(std::size_t scale) const {
-  VIT_CHECK(scale < state_->grids.size(), kPixelFeatures, "scale ", scale, " of ", state_->grids.size());
-  const FeatureGrid& grid = state_->grids[scale];
+  const State& s = internal::parts_of(state_, kPixelFeatures);
+  VIT_CHECK(scale < s.grids.size(), kPixelFeatures, "scale ", scale, " of ", s.grids.size());
+  const FeatureGrid& grid = s.grids[scale];
   return {.ys = grid.ys, .xs = grid.xs, .features = grid.features};
 }
 
@@ -161,7 +163,7 @@ std::size_t PixelFeatures::patch_at(std::size_t x, std::size_t y) const {
 }
 
 void PixelFeatures::at(std::size_t x, std::size_t y, std::span<float> out) const {
-  const State& s = *state_;
+  const State& s = internal::parts_of(state_, kPixelFeatures);
   VIT_CHECK(x < s.size.width && y < s.size.height, kPixelFeatures, "pixel ", x, ",", y, " of an image of ",
             s.size.width, " x ", s.size.height);
   VIT_CHECK(out.size() == s.num_features, kPixelFeatures, "a pixel has ", s.num_features, " features, not ",
@@ -276,16 +278,16 @@ PixelExtractor::~PixelExtractor() = default;
 PixelExtractor::PixelExtractor(PixelExtractor&&) noexcept = default;
 PixelExtractor& PixelExtractor::operator=(PixelExtractor&&) noexcept = default;
 
-const std::shared_ptr<const Model>& PixelExtractor::model() const noexcept {
-  return state_->session.shared_model();
+const std::shared_ptr<const Model>& PixelExtractor::model() const {
+  return internal::parts_of(state_, kPixelFeatures).session.shared_model();
 }
-const PixelOptions& PixelExtractor::options() const noexcept {
-  return state_->options;
+const PixelOptions& PixelExtractor::options() const {
+  return internal::parts_of(state_, kPixelFeatures).options;
 }
 
 PixelFeatures PixelExtractor::extract(ImageView image) {
   VIT_CHECK(!image.empty(), kPixelFeatures, "an image without pixels");
-  State& s = *state_;
+  State& s = internal::parts_of(state_, kPixelFeatures);
   auto out = std::make_unique<PixelFeatures::State>();
   out->options = s.options;
   out->size = image.size();

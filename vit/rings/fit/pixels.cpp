@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/moved.h"
 #include "vit/rings/fit/held_out.h"
 #include "vit/rings/fit/pixel_options.h"
 #include "vit/rings/fit/pixel_rows.h"
@@ -57,21 +58,21 @@ PixelTrainer::~PixelTrainer() = default;
 PixelTrainer::PixelTrainer(PixelTrainer&&) noexcept = default;
 PixelTrainer& PixelTrainer::operator=(PixelTrainer&&) noexcept = default;
 
-std::size_t PixelTrainer::num_images() const noexcept {
-  return state_->num_images;
+std::size_t PixelTrainer::num_images() const {
+  return internal::parts_of(state_, kFitPixels).num_images;
 }
-std::size_t PixelTrainer::num_pixels() const noexcept {
-  return state_->num_pixels;
+std::size_t PixelTrainer::num_pixels() const {
+  return internal::parts_of(state_, kFitPixels).num_pixels;
 }
 TensorView<const float> PixelTrainer::rows() const {
-  return state_->features();
+  return internal::parts_of(state_, kFitPixels).features();
 }
 std::span<const std::uint32_t> PixelTrainer::classes() const {
-  return state_->rows.classes;
+  return internal::parts_of(state_, kFitPixels).rows.classes;
 }
 
 void PixelTrainer::add(const PixelFeatures& features, TensorView<const std::int32_t> labels, int threads) {
-  State& s = *state_;
+  State& s = internal::parts_of(state_, kFitPixels);
   const ImageSize size = features.size();
   VIT_CHECK(labels.rank() == 2 && labels.dim(0) == size.height && labels.dim(1) == size.width,
             kFitPixels.with(ErrorKind::mismatch), "labels of shape ", labels.shape().to_string(),
@@ -197,7 +198,7 @@ void check_classes(const PixelRows& rows, std::size_t num_classes) {
 }  // namespace
 
 PixelHead PixelTrainer::fit(FitMethod method, const FitOptions& options) const {
-  const State& s = *state_;
+  const State& s = internal::parts_of(state_, kFitPixels);
   const std::size_t num_classes = s.num_classes();
   check_classes(s.rows, num_classes);
   const Folds folds = s.num_images > 1 ? folds_of_images(s.images, s.num_images, options.num_folds)
@@ -252,7 +253,7 @@ PixelHead PixelTrainer::fit(FitMethod method, const FitOptions& options) const {
 }
 
 PixelHead PixelTrainer::fit_example() const {
-  const State& s = *state_;
+  const State& s = internal::parts_of(state_, kFitPixels);
   check_classes(s.rows, s.num_classes());
   VIT_CHECK(s.num_classes() == 2, kFitPixels,
             "an example has two classes, the background and what is looked for; found ", s.num_classes());

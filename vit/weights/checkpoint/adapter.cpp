@@ -234,6 +234,8 @@ TensorFile join_adapter(const TensorFile& base, const std::string& root, const f
     const auto target = dot == name.npos ? std::nullopt : names.find(name.substr(0, dot), name.substr(dot));
     TensorEntry& place = target ? *entries.at(target->name) : added.emplace_back();
     std::string kept = target ? target->name : root + name;
+    VIT_CHECK(place.updates.empty(), kWhere, folder.string(), ": ", in_quotes(name),
+              " is replaced and has LoRA factors; damaged adapter?");
     place = *entry;
     place.name = std::move(kept);
   }

@@ -49,8 +49,6 @@ struct Writer {
       out.end_array();
     }
   }
-  /// The smallest decimal of a float32, so that 1e-6 does not print as 9.999999974752427e-07.
-  void write(float field) const { out.value(std::stod(text(field))); }
   void write(const GridSize& field) const {
     object([&] { visit_grid(field, *this); });
   }

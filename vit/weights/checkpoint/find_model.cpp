@@ -87,11 +87,16 @@ struct Candidate {
 };
 
 /// A ResNet's first convolution has the same name as that of OpenAI's towers.
-bool is_tower(const TensorFile& file, const Candidate& candidate) {
-  if (candidate.anchor != "conv1.weight") return true;
-  const std::string blocks = candidate.prefix + "transformer.resblocks.";
-  return std::ranges::any_of(file.entries(),
-                             [&](const TensorEntry& entry) { return entry.name.starts_with(blocks); });
+/// The prefixes of the blocks of CLIP's towers in a file.
+std::set<std::string_view> prefixes_of_blocks(const TensorFile& file) {
+  constexpr std::string_view kBlocks = "transformer.resblocks.";
+  std::set<std::string_view> prefixes;
+  for (const TensorEntry& entry : file.entries()) {
+    const std::string_view name = entry.name;
+    for (std::size_t at = name.find(kBlocks); at != name.npos; at = name.find(kBlocks, at + 1))
+      prefixes.insert(name.substr(0, at));
+  }
+  return prefixes;
 }
 
 std::vector<Candidate> find_candidates(const TensorFile& file, std::string_view own_anchor) {
@@ -106,15 +111,18 @@ std::vector<Candidate> find_candidates(const TensorFile& file, std::string_view 
     anchors.insert(own_anchor);
   }
   std::vector<Candidate> found;
+  const std::set<std::string_view> blocks = prefixes_of_blocks(file);
+  std::set<std::string> prefixes;
+  std::set<std::size_t> data;  // one tensor under several names is of one model
   for (const TensorEntry& entry : file.entries()) {
     for (const std::string_view anchor : anchors) {
       const auto prefix = prefix_of(entry.name, anchor);
-      if (!prefix) continue;
-      const bool known = std::ranges::any_of(found, [&](const Candidate& c) {
-        return c.prefix == *prefix || (entry.bytes.size() != 0 && c.data == entry.bytes.begin());
-      });
-      Candidate candidate{.prefix = *prefix, .anchor = anchor, .data = entry.bytes.begin()};
-      if (!known && is_tower(file, candidate)) found.push_back(std::move(candidate));
+      if (!prefix || prefixes.contains(*prefix)) continue;
+      if (entry.bytes.size() != 0 && data.contains(entry.bytes.begin())) continue;
+      if (anchor == "conv1.weight" && !blocks.contains(*prefix)) continue;
+      found.push_back({.prefix = *prefix, .anchor = anchor, .data = entry.bytes.begin()});
+      prefixes.insert(*prefix);
+      data.insert(entry.bytes.begin());
     }
   }
   return found;
@@ -236,6 +244,7 @@ std::string container_of(const TensorFile& file, std::string_view prefix) {
 /// Members next to the container, on all levels that lead to it.
 std::vector<std::string> members_beside(const TensorFile& file, std::string_view container) {
   std::vector<std::string> names;
+  std::set<std::string_view> seen;
   for (const std::string& member : file.members()) {
     const std::size_t dot = member.rfind('.');
     const std::string_view parent = std::string_view(member).substr(0, dot == member.npos ? 0 : dot);
@@ -244,7 +253,7 @@ std::vector<std::string> members_beside(const TensorFile& file, std::string_view
         (container.starts_with(parent) && container.substr(parent.size()).starts_with('.'));
     const bool leads = container.starts_with(member) &&
                        (container.size() == member.size() || container[member.size()] == '.');
-    if (on_the_way && !leads && std::ranges::find(names, member) == names.end()) names.push_back(member);
+    if (on_the_way && !leads && seen.insert(member).second) names.push_back(member);
   }
   return names;
 }

@@ -109,6 +109,7 @@ std::string fit_channels(std::optional<PreprocessConfig>& config, std::size_t nu
                          const ModelOptions& options) {
   if (!config) return "";
   const auto fits = [num_channels](std::vector<double>& values) {
+    if (values.empty()) return false;
     const bool are_equal = std::ranges::count(values, values.front()) == std::ranges::ssize(values);
     if (values.size() == 1 || (num_channels == 1 && are_equal)) values.assign(num_channels, values.front());
     return values.size() == num_channels;

@@ -73,6 +73,7 @@ class Scoring : public ImageWork {
     if (const std::optional<float> used = threshold()) page.facts.push_back(text("threshold ", *used));
     page.is_sorted = true;
     page.failures = run.progress().failures();
+    page.num_failed = run.progress().num_failed();
     page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items_)});
     write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
     return 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 #include <vector>
 
 #include "apps/vit/ground/text_format.h"
@@ -36,48 +37,80 @@ void end_segment(JsonWriter& json, const Segment& segment) {
   json.end_object();
 }
 
-}  // namespace
-
-namespace {
-
-template <typename Number, typename Inside>
-PixelFrame frame_where(TensorView<const Number> map, const Inside& is_inside) {
-  std::size_t left = map.dim(1), right = 0, top = map.dim(0), bottom = 0;
-  for (std::size_t y = 0; y < map.dim(0); ++y) {
-    const Number* const row = map.row(y);
-    for (std::size_t x = 0; x < map.dim(1); ++x) {
-      if (!is_inside(row[x])) continue;
-      left = std::min(left, x);
-      right = std::max(right, x);
-      top = std::min(top, y);
-      bottom = y;
-    }
-  }
-  if (left > right || top > bottom) return {};
-  return {left, top, right + 1 - left, bottom + 1 - top};
-}
-
-template <typename Number, typename Inside>
-std::string runs_where(TensorView<const Number> map, const Inside& is_part) {
-  std::vector<std::int64_t> runs{0};  // of others and of this one, alternating
-  bool is_inside = false;
-  for (std::size_t x = 0; x < map.dim(1); ++x) {
-    for (std::size_t y = 0; y < map.dim(0); ++y) {
-      if (is_part(map.row(y)[x]) != is_inside) {
-        is_inside = !is_inside;
-        runs.push_back(0);
-      }
-      ++runs.back();
-    }
-  }
+/// Runs of others and of one segment, alternating, from the first pixel on, down the columns.
+std::string letters_of(std::span<const std::int64_t> runs) {
   std::string out;
   // from the third on as the difference to the run two before
   for (std::size_t i = 0; i < runs.size(); ++i) append_run(out, i > 2 ? runs[i] - runs[i - 2] : runs[i]);
   return out;
 }
 
-bool is_set(std::uint8_t value) {
-  return value != 0;
+/// A segment of a map as it is traced down the columns.
+struct Trace {
+  std::vector<std::int64_t> runs{};
+  std::int64_t end = 0;  // of the latest run, in pixels
+  std::size_t left = 0, right = 0, top = 0, bottom = 0;
+
+  /// A run of `count` pixels from row y of column x on, in columns of `height` pixels.
+  void add(std::size_t x, std::size_t y, std::size_t count, std::size_t height) {
+    const auto begin = static_cast<std::int64_t>(x * height + y);
+    if (runs.empty()) {
+      left = x;
+      top = y;
+    }
+    if (!runs.empty() && begin == end) {
+      runs.back() += static_cast<std::int64_t>(count);
+    } else {
+      runs.push_back(begin - end);
+      runs.push_back(static_cast<std::int64_t>(count));
+    }
+    end = begin + static_cast<std::int64_t>(count);
+    right = x;
+    top = std::min(top, y);
+    bottom = std::max(bottom, y + count - 1);
+  }
+  std::string letters(std::size_t num_pixels) {
+    const std::int64_t rest = static_cast<std::int64_t>(num_pixels) - end;
+    if (rest > 0 || runs.empty()) runs.push_back(rest);
+    return letters_of(runs);
+  }
+  PixelFrame frame() const {
+    return runs.empty() ? PixelFrame{} : PixelFrame{left, top, right + 1 - left, bottom + 1 - top};
+  }
+};
+
+/// Those of the segments of a map, in their order, in one pass over it.
+std::vector<Trace> traces_of(const SegmentMap& map) {
+  std::unordered_map<std::int32_t, std::size_t> places;
+  for (std::size_t i = 0; i < map.segments.size(); ++i) places.emplace(map.segments[i].id, i);
+  std::vector<Trace> out(map.segments.size());
+  const std::size_t height = map.map.dim(0), width = map.map.dim(1);
+  const std::int32_t* const ids = map.map.data();
+  for (std::size_t x = 0; x < width; ++x) {
+    for (std::size_t y = 0; y < height;) {
+      const std::int32_t id = ids[y * width + x];
+      const std::size_t begin = y;
+      while (y < height && ids[y * width + x] == id) ++y;
+      if (const auto found = places.find(id); found != places.end())
+        out[found->second].add(x, begin, y - begin, height);
+    }
+  }
+  return out;
+}
+
+/// That of the pixels of a mask that are not 0.
+Trace trace_of(TensorView<const std::uint8_t> mask) {
+  Trace out;
+  const std::size_t height = mask.dim(0);
+  for (std::size_t x = 0; x < mask.dim(1); ++x) {
+    for (std::size_t y = 0; y < height;) {
+      const std::size_t begin = y;
+      while (y < height && mask.row(y)[x] != 0) ++y;
+      if (y > begin) out.add(x, begin, y - begin, height);
+      while (y < height && mask.row(y)[x] == 0) ++y;
+    }
+  }
+  return out;
 }
 
 void write_runs(JsonWriter& json, std::array<std::size_t, 2> size, const std::string& counts) {
@@ -97,20 +130,12 @@ void add_result(JsonWriter& json, const Segment& segment, const std::string& nam
 
 }  // namespace
 
-PixelFrame frame_of(TensorView<const std::int32_t> map, std::int32_t id) {
-  return frame_where(map, [id](std::int32_t value) { return value == id; });
-}
-
 PixelFrame frame_of(TensorView<const std::uint8_t> mask) {
-  return frame_where(mask, is_set);
-}
-
-std::string run_lengths(TensorView<const std::int32_t> map, std::int32_t id) {
-  return runs_where(map, [id](std::int32_t value) { return value == id; });
+  return trace_of(mask).frame();
 }
 
 std::string run_lengths(TensorView<const std::uint8_t> mask) {
-  return runs_where(mask, is_set);
+  return trace_of(mask).letters(mask.num_elements());
 }
 
 void write_runs(JsonWriter& json, TensorView<const std::uint8_t> mask) {
@@ -121,9 +146,10 @@ std::string coco_results(const SegmentMap& map, const std::string& name, const s
   std::string out;
   JsonWriter json(out);
   json.begin_array();
-  for (const Segment& segment : map.segments)
-    add_result(json, segment, name, file, {map.map.dim(0), map.map.dim(1)}, run_lengths(map.map, segment.id),
-               frame_of(map.map, segment.id));
+  std::vector<Trace> traces = traces_of(map);
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    add_result(json, map.segments[i], name, file, {map.map.dim(0), map.map.dim(1)},
+               traces[i].letters(map.map.num_elements()), traces[i].frame());
   out += "\n";
   json.end_array();
   return out + "\n";
@@ -147,10 +173,12 @@ std::string coco_panoptic(const SegmentMap& map, const std::string& name, const 
   JsonWriter json(out);
   json.begin_object().key("annotations").begin_array().begin_object();
   json.member("image_id", name).member("file_name", picture).key("segments_info").begin_array();
-  for (const Segment& segment : map.segments) {
+  const std::vector<Trace> traces = traces_of(map);
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const Segment& segment = map.segments[i];
     json.on_own_line().begin_object().member("id", segment.id + 1).member("category_id", segment.index);
     json.member("category", segment.label).member("area", segment.area);
-    json.array("bbox", edges_of(frame_of(map.map, segment.id)));
+    json.array("bbox", edges_of(traces[i].frame()));
     end_segment(json, segment);
   }
   out += "\n";

@@ -11,17 +11,13 @@
 
 namespace vit::app {
 
-/// Where a segment lies: x, y, width, height in pixels; zeros if no pixel has the id.
+/// Where a segment lies: x, y, width, height in pixels; zeros if it has no pixel.
 struct PixelFrame {
   std::size_t x = 0, y = 0, width = 0, height = 0;
 };
-PixelFrame frame_of(TensorView<const std::int32_t> map, std::int32_t id);
-
-/// The pixels with this id as runs down the columns, in the letters of COCO's compressed form.
-std::string run_lengths(TensorView<const std::int32_t> map, std::int32_t id);
-
-/// The same of the pixels of a mask (H, W) that are not 0.
+/// That of the pixels of a mask (H, W) that are not 0.
 PixelFrame frame_of(TensorView<const std::uint8_t> mask);
+/// These pixels as runs down the columns, in the letters of COCO's compressed form.
 std::string run_lengths(TensorView<const std::uint8_t> mask);
 
 /// "segmentation": size and counts of such a mask.

@@ -125,6 +125,9 @@ std::vector<std::byte> segment_png(const SegmentMap& map, SegmentTask task, std:
   std::vector<Color> colors = colors_of_ids(map, task, palette);
   const std::size_t most = has_none ? 255 : 256;
   if (colors.size() > most) {
+    constexpr std::size_t kIds = 65535;  // of 16 bits, of which the last one is none
+    VIT_CHECK(colors.size() <= kIds, (Where{"write", ErrorKind::unsupported}), colors.size(),
+              " segments; a PNG has numbers for ", kIds, " of them, --output FILE.npz for all");
     Tensor<std::uint16_t> values(map.map.shape());
     std::ranges::transform(map.map.flat(), values.data(),
                            [](std::int32_t id) { return static_cast<std::uint16_t>(id); });

@@ -164,7 +164,10 @@ class MapMeasure : public Measure {
     return run_images({.name = "evaluate",
                        .common = evaluation.common,
                        .list = [&] { return list_inputs(folder, none); },
-                       .reads = {options_.truth, evaluation.common.model_options.dense.head}},
+                       .reads = {options_.truth,
+                                 options_.truth.extension() == ".json" ? options_.truth.parent_path()
+                                                                       : std::filesystem::path(),
+                                 evaluation.common.model_options.dense.head}},
                       work);
   }
 

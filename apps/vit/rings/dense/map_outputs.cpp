@@ -16,6 +16,7 @@
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/read_rest.h"
+#include "apps/vit/ground/sha256.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
@@ -25,6 +26,7 @@
 #include "apps/vit/outputs/parts_folder.h"
 #include "apps/vit/outputs/result_names.h"
 #include "vit/base/check.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 namespace fs = std::filesystem;
@@ -49,6 +51,7 @@ MapFolder::MapFolder(fs::path folder, std::vector<std::string> endings, const Ru
     parse_run_facts(found, path.string()).check_same(facts, folder_.string());
     return;
   }
+  is_new_ = true;
   const std::string json = facts.json();
   const int descriptor = ::fileno(run_.get());
   VIT_CHECK(::pwrite(descriptor, json.data(), json.size(), 0) == std::ssize(json) && ::fsync(descriptor) == 0,
@@ -60,6 +63,17 @@ bool MapFolder::has(const fs::path& name) const {
     std::error_code ignored;
     return fs::is_regular_file(folder_ / (name.string() + ending), ignored);
   });
+}
+
+void MapFolder::check_free(const fs::path& name) const {
+  if (!is_new_) return;
+  for (const std::string& ending : endings_) {
+    std::error_code ignored;
+    const fs::path path = folder_ / (name.string() + ending);
+    VIT_CHECK(!fs::exists(path, ignored), kWhere, path.string(), " is there, and no ", kFactsFile,
+              " says that an earlier run made it: --resume would take it for a result; move it, or name "
+              "another folder");
+  }
 }
 
 fs::path MapFolder::path_of(const fs::path& name, const std::string& ending) const {
@@ -178,7 +192,15 @@ void MapOutputs::take_file_format(std::span<const MapFormat> formats) {
     fail_usage("--output ", options_.output.string(), ": vit ", command_, " writes no ", ending, " files");
 }
 
-int MapOutputs::run(ImageWork& work, std::vector<fs::path> reads) const {
+int MapOutputs::run(ImageWork& work, std::vector<fs::path> reads) {
+  if (options_.writes_folder()) {
+    // Results depend on what is in these files, wherever they are.
+    std::vector<std::string> digests;
+    std::error_code ignored;
+    for (const fs::path& file : reads)
+      if (fs::is_regular_file(file, ignored)) digests.push_back(sha256(internal::SourceFile(file, command_)));
+    note("contents", digests);
+  }
   reads.push_back(options_.common.model_options.dense.head);
   return run_images({.name = command_,
                      .common = options_.common,
@@ -286,6 +308,7 @@ void MapOutputs::open_output(const Model& model) {
 
 void MapOutputs::skip_done(InputList& list) {
   if (!folder_ || !options_.resume) return;
+  for (const fs::path& name : names_) folder_->check_free(name);
   std::size_t left = 0;
   for (std::size_t i = 0; i < list.inputs.size(); ++i) {
     if (folder_->has(names_[i])) continue;
@@ -346,7 +369,8 @@ int MapOutputs::finish(ImageRun& run) {
                 .facts = {count_of(page_.size(), "image")},
                 .scores = PageScores::probability,
                 .images = PageImages::large,
-                .failures = run.progress().failures()};
+                .failures = run.progress().failures(),
+                .num_failed = run.progress().num_failed()};
   page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(page_)});
   write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
   return 0;

@@ -34,13 +34,16 @@ class MapFolder {
 
   /// Whether all files of the image are there.
   bool has(const std::filesystem::path& name) const;
+  /// Throws Error if the folder is of no earlier run and yet has a file of the image.
+  void check_free(const std::filesystem::path& name) const;
   /// The file of that name and ending; its folder is made.
   std::filesystem::path path_of(const std::filesystem::path& name, const std::string& ending) const;
 
  private:
   std::filesystem::path folder_;
   std::vector<std::string> endings_;
-  FileHandle run_;  // run.json, which is locked
+  FileHandle run_;       // run.json, which is locked
+  bool is_new_ = false;  // there was no record
 };
 
 /// A kind of files in a folder of results: the word of --format, and what follows the name of the image.
@@ -79,8 +82,9 @@ class MapOutputs {
   MapOutputs(const char* command, const DenseRunOptions& options, std::span<const MapFormat> formats,
              std::vector<std::string_view> fallback);
 
-  /// Runs the command. Returns the exit code. `reads`: files besides inputs and model.
-  int run(ImageWork& work, std::vector<std::filesystem::path> reads = {}) const;
+  /// Runs the command. Returns the exit code. `reads`: files besides inputs and model, whose contents belong
+  /// to the record of a folder.
+  int run(ImageWork& work, std::vector<std::filesystem::path> reads = {});
 
   // for ImageWork::load()
   /// The model, whose head must have `needed`; for classes masks will do, too. Throws Error.

@@ -92,8 +92,11 @@ Tensor<std::int32_t> labels_of_mask(const Example& example, ImageSize size) {
 
 }  // namespace
 
-fs::path example_file(const std::string& like) {
-  return like.empty() ? fs::path() : parse_example(like).image;
+std::vector<fs::path> example_files(const std::string& like) {
+  if (like.empty()) return {};
+  Example example = parse_example(like);
+  if (example.mask.empty()) return {std::move(example.image)};
+  return {std::move(example.image), std::move(example.mask)};
 }
 
 PixelHead learn_example(const std::string& like, const std::shared_ptr<const Model>& model,

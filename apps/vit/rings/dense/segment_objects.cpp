@@ -30,6 +30,19 @@ class ObjectPrompts {
     if (choices.box) one_->box.push_back(*choices.box);
   }
 
+  /// The file of objects, and those of their masks.
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> out{file_};
+    for (const auto& [image, objects] : all_)
+      for (const ObjectLine& object : objects)
+        if (!object.mask.empty()) out.push_back(mask_file(object));
+    return out;
+  }
+  /// Next to the file of objects, unless the path says otherwise.
+  std::filesystem::path mask_file(const ObjectLine& object) const {
+    return file_.parent_path() / object.mask;
+  }
+
   bool is_of_one_image() const noexcept { return one_.has_value(); }
   /// Those of an image. Throws Error if there are none.
   std::vector<ObjectLine> of_image(const std::string& name) const {
@@ -54,7 +67,7 @@ class ObjectWork : public ImageWork {
         outputs_("segment", job.run, kPromptFormats, {"png", "color"}),
         json_(job.run.has_word("json") || job.run.writes_arrays()) {}
 
-  int run() { return outputs_.run(*this, {job_.choices.objects}); }
+  int run() { return outputs_.run(*this, prompts_.files()); }
 
  private:
   std::optional<Request> load(ImageRun& run) override {
@@ -88,8 +101,8 @@ class ObjectWork : public ImageWork {
     if (!object.box.empty()) prompt.box = object.box.front();
     Tensor<float> mask;
     if (!object.mask.empty()) {
-      // next to the file of prompts, unless the path says otherwise
-      mask = load_npy_floats(job_.choices.objects.parent_path() / object.mask);
+      const std::filesystem::path file = prompts_.mask_file(object);
+      mask = of_file(file, [&] { return load_npy_floats(file); });
       while (mask.shape().rank() > 2 && mask.dim(0) == 1) mask = without_first(std::move(mask));
       VIT_CHECK(mask.shape().rank() == 2, (Where{"prompts", ErrorKind::mismatch}), object.mask,
                 ": a mask is (h, w) logits, found ", mask.shape().to_string());

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "apps/vit/ground/option_values.h"
-#include "apps/vit/ground/sha256.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
@@ -21,13 +20,11 @@
 #include "apps/vit/rings/dense/pixel_example.h"
 #include "apps/vit/rings/dense/prompt_options.h"
 #include "vit/base/check.h"
-#include "vit/io/source_file.h"
 #include "vit/pixels.h"
 
 namespace vit::app {
 namespace {
 
-constexpr Where kSegmentPixels{"segment", ErrorKind::mismatch};
 constexpr MapFormat kPixelFormats[]{
     {"png", ".png"}, {"color", "_color.png"}, {"coco", ".json"}, {"csv", ".csv"}};
 
@@ -121,8 +118,8 @@ class PixelWork : public ImageWork {
     if (is_prompt_model(run_.common))
       fail_usage("--classifier and --like: ", model_path(run_.common).string(),
                  " is a model of prompts; --classes, --boxes or --points ask it");
-    std::vector<std::filesystem::path> reads{options_.classifier, example_file(options_.like),
-                                             options_.upsampler};
+    std::vector<std::filesystem::path> reads = example_files(options_.like);
+    reads.insert(reads.end(), {options_.classifier, options_.upsampler});
     if (!options_.classifier.empty()) reads.push_back(PixelHead::upsampler_file(options_.classifier));
     return outputs_.run(*this, std::move(reads));
   }
@@ -144,9 +141,7 @@ class PixelWork : public ImageWork {
       labels_ = head_->classifier.labels;
     }
     palette_ = class_colors(labels_.size());
-    outputs_.note("classifier", options_.classifier.empty()
-                                    ? options_.like
-                                    : sha256(internal::SourceFile(options_.classifier, kSegmentPixels)));
+    outputs_.note("like", options_.like);
     outputs_.note("regions", options_.regions ? "yes" : "no");
     outputs_.open(run);
     return Request(Output::patches);  // each image is run by the extractor

@@ -102,6 +102,12 @@ void note_prompts(MapOutputs& outputs, const PromptJob& job) {
   const PromptOptions options = prompt_options_of(job);
   outputs.note("task", job.semantic ? "semantic" : "instance");
   outputs.note("thresholds", text(options.threshold, ",", options.mask_threshold));
+  std::vector<std::string> shapes;
+  for (const PointLine& point : job.choices.points)
+    shapes.push_back(text(point.positive ? "point " : "point that is not meant ", point.x, ",", point.y));
+  if (const auto& box = job.choices.box)
+    shapes.push_back(text("box ", box->x0, ",", box->y0, ",", box->x1, ",", box->y1));
+  outputs.note("shapes", shapes);
   outputs.note("rule", job.choices.rule == PromptRuleChoice::library ? "library" : "repository");
 }
 

@@ -107,10 +107,15 @@ PixelOptions pixel_options(const FitCommandOptions& options, const Model& model)
 
 namespace {
 
+/// The file of --names LIST|FILE, or nothing.
+fs::path names_file(const std::string& value) {
+  std::error_code error;
+  return fs::is_regular_file(value, error) ? fs::path(value) : fs::path();
+}
+
 /// The names of --names LIST|FILE.
 std::vector<std::string> names_of(const std::string& value) {
-  std::error_code error;
-  if (fs::is_regular_file(value, error)) return internal::read_class_list(value).names;
+  if (!names_file(value).empty()) return internal::read_class_list(value).names;
   std::vector<std::string> out{""};
   for (const char c : value) {
     if (c == ',') {
@@ -394,12 +399,13 @@ void check_pixel_fit_options(const PixelFitOptions& options) {
 
 int fit_pixels(const FitCommandOptions& options) {
   PixelFitting work(options);
-  return run_images({.name = "fit",
-                     .common = options.common,
-                     .inputs = options.inputs,
-                     .reads = {options.pixels.truth, options.pixels.upsampler},
-                     .files = {options.output}},
-                    work);
+  return run_images(
+      {.name = "fit",
+       .common = options.common,
+       .inputs = options.inputs,
+       .reads = {options.pixels.truth, options.pixels.upsampler, names_file(options.pixels.names)},
+       .files = {options.output}},
+      work);
 }
 
 }  // namespace vit::app

@@ -43,7 +43,7 @@ struct IndexOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
   std::filesystem::path output;
-  std::string type = "Flat";
+  std::string type;  // "" = that of the index that is there, or Flat
   std::string features;
   bool pages = false;
   bool trusts_index = false;
@@ -264,7 +264,14 @@ void take_existing(IndexOptions& options) {
   const std::filesystem::path facts = options.output / "index.json";
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(facts, unknown)) return;
-  const RunModel made = parse_run_model(internal::load_json(facts));
+  const internal::Json json = internal::load_json(facts);
+  const RunModel made = parse_run_model(json);
+  const std::string type = json.find_string("type").value_or("Flat");
+  if (options.type.empty()) {
+    options.type = type;
+  } else if (options.type != type) {
+    print_failure(options.output.string(), text("was of type ", type, ", and becomes ", options.type));
+  }
   take_record(made, facts.string(), options.common);
   if (made.features == kPageFeature) {
     if (!options.features.empty())
@@ -277,6 +284,7 @@ void take_existing(IndexOptions& options) {
 
 int index(IndexOptions& options) {
   take_existing(options);
+  if (options.type.empty()) options.type = "Flat";
   if (options.pages && !options.features.empty()) fail_usage("--features: --pages takes the feature page");
   if (options.pages && !plain_type(options.type))
     fail_usage("--type: pages have many vectors each, which are searched exactly: Flat or SQfp16");
@@ -307,9 +315,9 @@ Command index_command() {
             .is_required = true},
            {.name = "--type",
             .type_name = "FACTORY",
-            .help = "Type of index, a FAISS factory string",
-            .target = parsed_target(
-                options->type, [](const std::string& value) { return not_empty(value); }, "Flat")},
+            .help = "Type of index, a FAISS factory string; default: that of an index that is there, or Flat",
+            .target =
+                parsed_target(options->type, [](const std::string& value) { return not_empty(value); })},
            {.name = "--features",
             .type_name = "NAME",
             .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",

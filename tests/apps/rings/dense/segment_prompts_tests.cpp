@@ -213,3 +213,43 @@ TEST_CASE("prompts: bench --phrase measures a look, further phrases and clicks i
   CHECK(other.exit_code == 1);
   CHECK(contains(other.err, "prompts"));
 }
+
+TEST_CASE("prompts: a run that asks otherwise does not continue an earlier one") {
+  const TestFolder folder;
+  const auto asked = [&](const std::string& output, std::vector<std::string> more) {
+    more.insert(more.end(), {"--format", "png", "--output", folder / output});
+    return segment(std::move(more));
+  };
+  const auto refuses = [&](const std::string& output, std::vector<std::string> first,
+                           std::vector<std::string> second) {
+    REQUIRE(asked(output, first).exit_code == 0);
+    first.push_back("--resume");
+    CHECK(asked(output, first).exit_code == 0);
+    second.push_back("--resume");
+    const RunResult run = asked(output, second);
+    CHECK(run.exit_code == 1);
+    CHECK(run.err.find("made with") != std::string::npos);
+  };
+  refuses("points/", {"--points", "20,20"}, {"--points", "5,30"});
+  refuses("signs/", {"--points", "20,20", "5,30"}, {"--points", "20,20", "5,30,-"});
+  refuses("box/", {"--box", "5,5,30,30"}, {"--box", "5,5,30,31"});
+  const std::string file = folder / "objects.jsonl";
+  const auto write_objects = [&](const char* point) {
+    write_text(file, R"({"file": ")" + drawing() + R"(", "objects": [{"points": [)" + point + "]}]}\n");
+  };
+  write_objects("[20, 20, 1]");
+  REQUIRE(asked("objects/", {"--objects", file}).exit_code == 0);
+  write_objects("[5, 30, 1]");
+  CHECK(asked("objects/", {"--objects", file, "--resume"}).exit_code == 1);
+}
+
+TEST_CASE("prompts: a mask that is not there is named") {
+  const TestFolder folder;
+  const std::string file = folder / "objects.jsonl";
+  write_text(file, R"({"file": ")" + drawing() +
+                       R"(", "objects": [{"points": [[20, 20, 1]], "mask": "missing.npy"}]})" + "\n");
+  const RunResult run = segment({"--objects", file});
+  CHECK(run.exit_code == 1);
+  CHECK(run.err.find(folder / "missing.npy") != std::string::npos);
+  CHECK(run.err.find("no such file") != std::string::npos);
+}

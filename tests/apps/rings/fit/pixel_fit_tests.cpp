@@ -241,6 +241,36 @@ TEST_CASE("apps: segment --like finds what is like a patch or a mask" * doctest:
   }
 }
 
+TEST_CASE("apps: an example's mask is a file of the run: not replaced, and readable in the sandbox") {
+  const TestFolder folder;
+  write_sample(folder);
+  Rows rows = blank();
+  paint(rows, 'r', 20, 12, 24, 24);
+  std::filesystem::create_directories(folder / "masks");
+  write_strokes(folder / "masks/mask.png", rows);
+  const std::string bytes = read_text(folder / "masks/mask.png");
+  const auto segment = [&](const std::string& output, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments{"segment",
+                                       "--like",
+                                       folder / "photos/a.ppm:" + (folder / "masks/mask.png"),
+                                       folder / "photos/a.ppm",
+                                       "--size",
+                                       "native",
+                                       "--format",
+                                       "png",
+                                       "--output",
+                                       output};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_vit(arguments);
+  };
+  const RunResult replaced = segment(folder / "masks/mask.png");
+  CHECK(replaced.exit_code == 2);
+  CHECK(read_text(folder / "masks/mask.png") == bytes);
+  const RunResult confined = segment(folder / "out.png", {"--sandbox"});
+  CAPTURE(confined.err);
+  CHECK(confined.exit_code == 0);
+}
+
 TEST_CASE("apps: fit --paint writes a page with the features of images") {
   const TestFolder folder;
   write_sample(folder);
