@@ -11,6 +11,7 @@
 #include "apps/vit/rings/serve/routes/api_error.h"
 #include "apps/vit/rings/serve/routes/binary_tensors.h"
 #include "apps/vit/rings/serve/routes/immich_entries.h"
+#include "apps/vit/rings/serve/routes/infer_input.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 
 namespace vit::fuzz {
@@ -228,6 +229,34 @@ std::vector<std::string> binary_tensors_seeds() {
   return {std::to_string(json.size()) + "\n" + json + std::string("\0\0\x80?\0\0\0@\1\0\0\0a", 13),
           "\n"
           R"({"inputs": [{"data": [1]}]})"};
+}
+
+void run_infer_body(std::string_view input) {
+  run_refusing([&] {
+    app::HttpRequest request;
+    const std::size_t line = std::min(input.find('\n'), input.size());
+    request.json_length = input.substr(0, line);
+    request.body = input.substr(std::min(line + 1, input.size()));
+    app::InferBody body(request, kMaxBody, 1000);
+    constexpr std::size_t kMost = 8;
+    const std::size_t count = app::read_infer_input(body, {.num_channels = 1, .max_inputs = kMost}).size();
+    if (count == 0 || count > kMost) throw std::logic_error("inputs are counted wrongly");
+  });
+}
+
+std::vector<std::string> infer_body_seeds() {
+  const std::string pixels =
+      R"({"inputs": [{"name": "pixels", "datatype": "FP32", "shape": [2, 1, 1, 1], "parameters": )"
+      R"({"binary_data_size": 8}}]})";
+  return only_accepted(
+      {"\n"
+       R"({"inputs": [{"name": "text", "datatype": "BYTES", "shape": [2], "data": ["a", "b"]}]})",
+       "\n"
+       R"({"inputs": [{"name": "image", "datatype": "BYTES", "shape": [1], "data": ["QUJD"]}]})",
+       "\n"
+       R"({"inputs": [{"name": "pixels", "datatype": "FP32", "shape": [1, 1, 2, 1], "data": [[1, 2]]}]})",
+       std::to_string(pixels.size()) + "\n" + pixels + std::string("\0\0\x80?\0\0\0@", 8)},
+      run_infer_body);
 }
 
 }  // namespace vit::fuzz

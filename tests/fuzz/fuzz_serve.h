@@ -26,10 +26,13 @@ void run_weaviate_body(std::string_view input);
 std::vector<std::string> weaviate_body_seeds();
 void run_page_body(std::string_view input);
 std::vector<std::string> page_body_seeds();
-/// The field `entries` of /predict.
 /// The header of the JSON's length, a line feed, and the body.
 void run_binary_tensors(std::string_view input);
 std::vector<std::string> binary_tensors_seeds();
+/// The same of /v2/models/NAME/infer.
+void run_infer_body(std::string_view input);
+std::vector<std::string> infer_body_seeds();
+/// The field `entries` of /predict.
 void run_immich_entries(std::string_view input);
 std::vector<std::string> immich_entries_seeds();
 

@@ -105,6 +105,7 @@ std::span<const Target> targets() {
       {"page_body", run_page_body, page_body_seeds},
       {"immich_entries", run_immich_entries, immich_entries_seeds},
       {"binary_tensors", run_binary_tensors, binary_tensors_seeds},
+      {"infer_body", run_infer_body, infer_body_seeds},
 #endif
 #ifdef VIT_FUZZ_TAR
       {"tar", run_tar, tar_seeds, kTarStructure},

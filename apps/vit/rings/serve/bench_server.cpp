@@ -1,7 +1,9 @@
 // vit bench --serve: what a server of a model holds on this machine, measured by clients on the loopback
 // address.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 
 #include "apps/vit/ground/base64.h"
 #include "apps/vit/ground/data_dir.h"
+#include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/json_value.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/text_format.h"
@@ -40,6 +43,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr Where kBenchWhere{"bench", ErrorKind::io};
 constexpr std::chrono::seconds kStartTime{300}, kAnswerTime{300};
+constexpr int kPollMilliseconds = 100;
 
 /// The options of this run that say what the server loads.
 std::vector<std::string> server_arguments(const CommonOptions& common) {
@@ -67,9 +71,12 @@ class ServerProcess {
     std::vector<char*> words{program.data()};
     for (std::string& argument : arguments) words.push_back(argument.data());
     words.push_back(nullptr);
+    const pid_t parent = ::getpid();
     process_ = ::fork();
     VIT_CHECK(process_ >= 0, kBenchWhere, "no process: ", std::strerror(errno));
     if (process_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // whatever ends this process
+      if (::getppid() != parent) ::_exit(127);
       ::dup2(lines[1], STDERR_FILENO);
       ::execv(program.c_str(), words.data());
       ::_exit(127);
@@ -116,10 +123,13 @@ class ServerProcess {
     return out;
   }
 
-  /// Of its first line: "listening on http://127.0.0.1:PORT".
+  /// Of its first line: "listening on http://127.0.0.1:PORT". None after an interrupt.
   void read_address() {
     std::string log;
     while (log.find('\n') == std::string::npos) {
+      if (interrupted()) return;
+      pollfd waited{.fd = lines_, .events = POLLIN, .revents = 0};
+      if (::poll(&waited, 1, kPollMilliseconds) <= 0) continue;
       char part[512];
       const ssize_t count = ::read(lines_, part, sizeof part);
       if (count < 0 && errno == EINTR) continue;
@@ -163,10 +173,10 @@ std::vector<std::string> request_bodies(std::vector<fs::path> images) {
   return out;
 }
 
-/// Waits until the model is loaded and answers.
+/// Waits until the model is loaded and answers, or for an interrupt.
 void await_answer(const ServerProcess& server, const std::string& body) {
   const Clock::time_point until = Clock::now() + kStartTime;
-  while (true) {
+  while (!interrupted()) {
     const HttpResponse answer =
         post(server.target(), "/v1/embeddings", "application/json", body, {.time = kAnswerTime});
     if (answer.status == 200) return;
@@ -182,7 +192,7 @@ struct Seen {
   double elapsed = 0, most_mebibytes = 0;
 };
 
-/// Each client sends one request after the other.
+/// Each client sends one request after the other, until an interrupt.
 Seen load_server(const ServerProcess& server, const std::vector<std::string>& bodies,
                  const ServerBench& options) {
   Seen seen;
@@ -192,7 +202,7 @@ Seen load_server(const ServerProcess& server, const std::vector<std::string>& bo
                           end = start + std::chrono::duration_cast<Clock::duration>(
                                             std::chrono::duration<double>(options.seconds));
   const auto ask = [&](std::size_t client) {
-    for (std::size_t i = client; Clock::now() < end; ++i) {
+    for (std::size_t i = client; Clock::now() < end && !interrupted(); ++i) {
       const Clock::time_point sent = Clock::now();
       std::string wrong;
       try {
@@ -211,27 +221,19 @@ Seen load_server(const ServerProcess& server, const std::vector<std::string>& bo
   };
   std::vector<std::thread> clients;
   for (std::size_t i = 0; i < options.clients; ++i) clients.emplace_back(ask, i);
-  while (Clock::now() < end) {
+  while (Clock::now() < end && !interrupted()) {
     seen.most_mebibytes = std::max(seen.most_mebibytes, server.mebibytes());
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   for (std::thread& client : clients) client.join();
   seen.elapsed = std::chrono::duration<double>(Clock::now() - start).count();
-  VIT_CHECK(failure.empty() && !seen.seconds.empty(), kBenchWhere, "the server ", failure);
+  VIT_CHECK(interrupted() || (failure.empty() && !seen.seconds.empty()), kBenchWhere, "the server ", failure);
   std::ranges::sort(seen.seconds);
   return seen;
 }
 
-}  // namespace
-
-int bench_server(const CommonOptions& common, const ServerBench& options) {
-  check_has_weights(common);
-  const std::vector<std::string> bodies = request_bodies(options.images);
-  const ServerProcess server(server_arguments(common));
-  await_answer(server, bodies.front());
-  const double idle = server.mebibytes();
-  static_cast<void>(load_server(server, bodies, {.clients = options.clients, .seconds = 1.0}));  // warm
-  const Seen seen = load_server(server, bodies, options);
+/// `idle`: MiB of the server before requests.
+void print_seen(const CommonOptions& common, const ServerBench& options, const Seen& seen, double idle) {
   const double rate = static_cast<double>(seen.seconds.size()) / seen.elapsed;
   const auto percentile = [&](double part) {
     const auto last = static_cast<double>(seen.seconds.size() - 1);
@@ -251,8 +253,7 @@ int bench_server(const CommonOptions& common, const ServerBench& options) {
                            {"p99_ms", percentile(0.99)},
                            {"idle_mib", idle},
                            {"most_mib", std::max(idle, seen.most_mebibytes)}};
-    print_result(result.dump(internal::JsonLayout::indented) + "\n");
-    return 0;
+    return print_result(result.dump(internal::JsonLayout::indented) + "\n");
   }
   const auto tenths = [](double value) { return std::round(10.0 * value) / 10.0; };
   print_result(text(printable(model), ", ", to_string(common.model_options.precision), ", ", threads,
@@ -261,6 +262,21 @@ int bench_server(const CommonOptions& common, const ServerBench& options) {
                     " an hour; p50 ", std::round(percentile(0.5)), " ms, p99 ", std::round(percentile(0.99)),
                     " ms; ", std::round(idle), " MiB idle, ", std::round(std::max(idle, seen.most_mebibytes)),
                     " MiB at work\n"));
+}
+
+}  // namespace
+
+int bench_server(const CommonOptions& common, const ServerBench& options) {
+  check_has_weights(common);
+  const std::vector<std::string> bodies = request_bodies(options.images);
+  hold_interrupts();  // from here on there is a process to end
+  const ServerProcess server(server_arguments(common));
+  await_answer(server, bodies.front());
+  const double idle = server.mebibytes();
+  static_cast<void>(load_server(server, bodies, {.clients = options.clients, .seconds = 1.0}));  // warm
+  const Seen seen = load_server(server, bodies, options);
+  if (interrupted()) return interrupted_exit_code();
+  print_seen(common, options, seen, idle);
   return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -212,6 +213,113 @@ int check(std::span<ServedModel> models, const ImageIndex* index, const HttpServ
   return 0;
 }
 
+EngineOptions engine_options(const ServeOptions& options,
+                             std::span<const std::optional<Preprocessor>> preprocessors) {
+  return {.threads = options.common.session.threads,
+          .batch = options.common.session.batch,
+          .max_waiting = options.max_waiting,
+          .idle_unload_seconds = options.idle_unload_seconds,
+          .memory_budget = options.memory_budget_mebibytes * kMebibyte,
+          .kept_bytes = options.kept_mebibytes * kMebibyte,
+          .preprocessors = preprocessors};
+}
+
+ServiceOptions service_options(const ServeOptions& options, ApiKeys keys, std::size_t threads,
+                               std::shared_ptr<const ImageIndex> index,
+                               std::span<const std::optional<Preprocessor>> preprocessors) {
+  return {.keys = std::move(keys),
+          .max_requests = options.max_requests,
+          .max_request_bytes = std::max(kHeldBytes, 2 * options.max_body()),
+          .request_seconds = options.request_seconds,
+          .threads = threads,
+          .max_body = options.max_body(),
+          .immich_upstream = options.immich_upstream,
+          .immich_resizes_as_model = options.immich_resize == ImmichResize::model,
+          .names = names_of_server(options),
+          .index = std::move(index),
+          .preprocessors = preprocessors,
+          .kept = std::make_shared<KeptValues>(kPaintedBytes)};
+}
+
+/// All that answers; what its members refer to outlives it.
+class RunningServer {
+ public:
+  RunningServer(const ServeOptions& options, std::span<ServedModel> models, DecodePool& pool,
+                ServiceOptions service)
+      : options_(options),
+        models_(models),
+        pool_(pool),
+        log_(options.log),
+        engine_(models, pool, metrics_, engine_options(options, service.preprocessors)),
+        service_(models, engine_, pool, metrics_, log_, std::move(service)),
+        server_(server_options(options), service_.handler()) {}
+
+  /// Until a signal, or what ends it; the exit code.
+  int run() {
+    note_addresses();
+    pool_.watch([this] { end_with("the processes that decode images were ended; start the server again"); });
+    server_.on_reload([this] { reload(); });
+    engine_.start([this](const std::string& why) { note_loaded(why); });
+    server_.run();
+    notify_manager("STOPPING=1");
+    engine_.stop();
+    if (failure_.empty()) return 0;
+    print_failure("", failure_);
+    return 1;
+  }
+
+ private:
+  void note_addresses() const {
+    for (const std::string& address : server_.addresses())
+      log_.add_event("listening", "listening on " + address, {{"address", address}}, true);
+    if (!server_.is_local() && !service_.has_keys())
+      log_.add_event("no_key", "anyone who reaches this address may use it: --api-key-file asks for a key");
+  }
+
+  void note_loaded(const std::string& failure) {
+    if (!failure.empty()) return end_with(failure);
+    try {
+      service_.set_ready();
+    } catch (const Error& error) {
+      return end_with(error.what());
+    }
+    notify_manager("READY=1");
+    log_.add_event("ready",
+                   text(models_.size(), models_.size() == 1 ? " model is loaded" : " models are loaded"));
+  }
+
+  /// In the thread of the server.
+  void reload() {
+    const auto note = [this](bool is_failure, const std::string& what) {
+      log_.add_event(is_failure ? "reload_failed" : "reload", what, {}, true);
+    };
+    try {
+      service_.set_keys(read_keys(options_));
+      if (service_.has_keys()) note(false, "the keys are read again");
+    } catch (const std::exception& error) {
+      note(true, text("the keys stay as they were: ", error.what()));
+    }
+    engine_.reload(note);
+  }
+
+  void end_with(const std::string& why) {
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_.empty()) failure_ = why;
+    server_.stop();
+  }
+
+  const ServeOptions& options_;
+  std::span<ServedModel> models_;
+  DecodePool& pool_;
+  Metrics metrics_;
+  const RequestLog log_;
+  Engine engine_;
+  Service service_;
+  std::mutex failure_mutex_;
+  std::string failure_;  // guarded
+  HttpServer server_;
+};
+
 int serve(const ServeOptions& options) {
   ::signal(SIGPIPE, SIG_IGN);  // what reads the log may end
   std::vector<ServedModel> models = served_models(options);
@@ -223,72 +331,12 @@ int serve(const ServeOptions& options) {
       preprocessors,
       {.processes = threads, .max_file_bytes = options.max_body(), .confined = !options.unconfined});
   ApiKeys keys = read_keys(options);
-  const bool has_keys = !keys.empty();
-  const std::shared_ptr<const ImageIndex> index =
+  std::shared_ptr<const ImageIndex> index =
       options.index.empty() ? nullptr : std::make_shared<const ImageIndex>(options.index);
   if (options.only_check) return check(models, index.get(), server_options(options));
-
-  Metrics metrics;
-  const RequestLog log(options.log);
-  Engine engine(models, pool, metrics,
-                {.threads = options.common.session.threads,
-                 .batch = options.common.session.batch,
-                 .max_waiting = options.max_waiting,
-                 .idle_unload_seconds = options.idle_unload_seconds,
-                 .memory_budget = options.memory_budget_mebibytes * kMebibyte,
-                 .kept_bytes = options.kept_mebibytes * kMebibyte,
-                 .preprocessors = preprocessors});
-  Service service(models, engine, pool, metrics, log,
-                  {.keys = std::move(keys),
-                   .max_requests = options.max_requests,
-                   .max_request_bytes = std::max(kHeldBytes, 2 * options.max_body()),
-                   .request_seconds = options.request_seconds,
-                   .threads = threads,
-                   .max_body = options.max_body(),
-                   .immich_upstream = options.immich_upstream,
-                   .immich_resizes_as_model = options.immich_resize == ImmichResize::model,
-                   .names = names_of_server(options),
-                   .index = index,
-                   .preprocessors = preprocessors,
-                   .kept = std::make_shared<KeptValues>(kPaintedBytes)});
-  HttpServer server(server_options(options), service.handler());
-  for (const std::string& address : server.addresses())
-    log.add_event("listening", "listening on " + address, {{"address", address}}, true);
-  if (!server.is_local() && !has_keys)
-    log.add_event("no_key", "anyone who reaches this address may use it: --api-key-file asks for a key");
-  std::mutex failure_mutex;
-  std::string failure;
-  const auto end_with = [&](const std::string& why) {
-    const std::lock_guard lock(failure_mutex);
-    if (failure.empty()) failure = why;
-    server.stop();
-  };
-  pool.watch([&] { end_with("the processes that decode images were ended; start the server again"); });
-  server.on_reload([&] {
-    try {
-      service.set_keys(read_keys(options));
-    } catch (const std::exception& error) {
-      log.add_event("reload_failed", error.what(), {}, true);
-    }
-    engine.reload([&](const std::string& text) { log.add_event("reload", text, {}, true); });
-  });
-  engine.start([&](const std::string& why) {
-    try {
-      if (!why.empty()) return end_with(why);
-      service.set_ready();
-    } catch (const Error& error) {
-      return end_with(error.what());
-    }
-    notify_manager("READY=1");
-    log.add_event("ready",
-                  text(models.size(), models.size() == 1 ? " model is loaded" : " models are loaded"));
-  });
-  server.run();
-  notify_manager("STOPPING=1");
-  engine.stop();
-  if (failure.empty()) return 0;
-  print_failure("", failure);
-  return 1;
+  RunningServer server(options, models, pool,
+                       service_options(options, std::move(keys), threads, std::move(index), preprocessors));
+  return server.run();
 }
 
 /// The shared options, with --model that names several.
@@ -308,33 +356,37 @@ void add_model_list(std::vector<Option>& list, ServeOptions& options) {
   }
 }
 
-std::vector<Option> server_group(ServeOptions& options) {
+std::vector<Option> address_options(ServeOptions& options) {
+  return {{.name = "--host",
+           .type_name = "ADDRESS",
+           .help = "Where to listen",
+           .target = parsed_target(
+               options.host, [](const std::string& v) { return not_empty(v); }, "127.0.0.1"),
+           .group = kServerGroup},
+          {.name = "--port",
+           .type_name = "N",
+           .help = "0 = chosen by the system, and written to stderr",
+           .target = parsed_target(
+               options.port,
+               [](const std::string& v) { return static_cast<std::uint16_t>(parse_integer(v, 0, 65535)); },
+               "3003"),
+           .group = kServerGroup},
+          {.name = "--unix",
+           .type_name = "PATH",
+           .help = "A socket in the file system; TCP then only with --host or --port",
+           .target = text_target(options.unix_path),
+           .group = kServerGroup},
+          {.name = "--unix-mode",
+           .type_name = "OCTAL",
+           .help = "Permissions of that socket, such as 0660; otherwise those of the umask",
+           .target = parsed_target(
+               options.unix_mode, [](const std::string& v) { return parse_mode(v); }, "of the umask"),
+           .group = kServerGroup}};
+}
+
+/// Who may ask, and what is answered.
+std::vector<Option> answer_options(ServeOptions& options) {
   return {
-      {.name = "--host",
-       .type_name = "ADDRESS",
-       .help = "Where to listen",
-       .target = parsed_target(
-           options.host, [](const std::string& v) { return not_empty(v); }, "127.0.0.1"),
-       .group = kServerGroup},
-      {.name = "--port",
-       .type_name = "N",
-       .help = "0 = chosen by the system, and written to stderr",
-       .target = parsed_target(
-           options.port,
-           [](const std::string& v) { return static_cast<std::uint16_t>(parse_integer(v, 0, 65535)); },
-           "3003"),
-       .group = kServerGroup},
-      {.name = "--unix",
-       .type_name = "PATH",
-       .help = "A socket in the file system; TCP then only with --host or --port",
-       .target = text_target(options.unix_path),
-       .group = kServerGroup},
-      {.name = "--unix-mode",
-       .type_name = "OCTAL",
-       .help = "Permissions of that socket, such as 0660; otherwise those of the umask",
-       .target = parsed_target(
-           options.unix_mode, [](const std::string& v) { return parse_mode(v); }, "of the umask"),
-       .group = kServerGroup},
       {.name = "--api-key-file",
        .type_name = "FILE",
        .help = "Its first line is the key that clients send as Authorization: Bearer KEY",
@@ -387,7 +439,7 @@ std::vector<Option> server_group(ServeOptions& options) {
        .group = kServerGroup}};
 }
 
-std::vector<Option> limit_group(ServeOptions& options) {
+std::vector<Option> limit_options(ServeOptions& options) {
   return {
       {.name = "--max-body",
        .type_name = "MIB",
@@ -440,9 +492,11 @@ Command serve_command() {
   Command command{.name = "serve",
                   .summary = "Answer programs over HTTP: OpenAI's embeddings, immich, Weaviate, browsers",
                   .footer = kExamples,
-                  .options = server_group(*options),
+                  .options = address_options(*options),
                   .run = [options] { return serve(*options); }};
-  for (Option& option : limit_group(*options)) command.options.push_back(std::move(option));
+  for (auto* const group : {answer_options, limit_options}) {
+    for (Option& option : group(*options)) command.options.push_back(std::move(option));
+  }
   add_model_list(command.options, *options);
   return command;
 }

@@ -1,10 +1,12 @@
 // What operators set: memory, limits of keys, and what they see of it; answers in gzip, requests in lines.
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <zlib.h>
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -230,5 +232,35 @@ TEST_CASE("serve: a batch that is being computed ends at its deadline") {
   CHECK((is_late || answer.status == 200));
   CHECK((!is_late || all < 1 + 0.6 * kImages * one));
 }
+
+#if !defined(__SANITIZE_ADDRESS__)  // which reserves address space
+TEST_CASE("serve: an image for which there is no memory does not fail the others of its batch") {
+  const TestFolder folder;
+  write_picture(folder / "a.ppm", 64, 64, 1);
+  write_picture(folder / "large.ppm", 2048, 2048, 1);
+  const ServeProcess server(
+      {"--model", "m=" + data_path("model").string(), "--threads", "2", "--size", "native", "--log", "none"});
+  REQUIRE(server.post("/v1/embeddings", request_for("m", folder / "a.ppm")).status == 200);
+  std::ifstream status("/proc/" + std::to_string(server.process()) + "/status");
+  std::size_t kibibytes = 0;
+  for (std::string word; status >> word && word != "VmSize:";) {
+  }
+  status >> kibibytes;
+  REQUIRE(kibibytes > 0);
+  const rlim_t bytes = (kibibytes << 10) + (rlim_t{300} << 20);  // for the pixels of both, not for a pass
+  const rlimit limit{bytes, bytes};
+  REQUIRE(::prlimit(server.process(), RLIMIT_AS, &limit, nullptr) == 0);
+  const std::string small = "\"" + data_uri(folder / "a.ppm") + "\"";
+  const HttpAnswer answer = server.post("/v1/embeddings",
+                                        R"({"modality": "image", "input": [)" + small + ", \"" +
+                                            data_uri(folder / "large.ppm") + "\", " + small + "]}",
+                                        {"Content-Type: application/json", "Accept: application/x-ndjson"});
+  const std::vector<std::string> lines = lines_of(answer.body);
+  REQUIRE(lines.size() == 3);
+  CHECK(contains(lines[0], "\"embedding\": ["));
+  CHECK(contains(lines[1], "not enough memory"));
+  CHECK(contains(lines[2], "\"embedding\": ["));
+}
+#endif
 
 TEST_SUITE_END();

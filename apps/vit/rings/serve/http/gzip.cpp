@@ -47,19 +47,10 @@ struct Deflater {
 }  // namespace
 
 bool accepts_gzip(std::string_view header) {
-  std::optional<bool> any;  // of *
-  while (!header.empty()) {
-    const std::string_view item = header.substr(0, header.find(','));
-    header.remove_prefix(std::min(item.size() + 1, header.size()));
-    const std::string_view name = header_trimmed(item.substr(0, item.find(';')));
-    std::string_view weight = item.substr(std::min(item.find(';'), item.size()));
-    const std::size_t equals = weight.find('=');
-    weight = equals == std::string_view::npos ? "1" : header_trimmed(weight.substr(equals + 1));
-    const bool is_taken = weight.find_first_not_of("0.") != std::string_view::npos;
-    if (equal_ignoring_case(name, "gzip") || equal_ignoring_case(name, "x-gzip")) return is_taken;
-    if (name == "*") any = is_taken;
+  for (const std::string_view name : {"gzip", "x-gzip", "*"}) {
+    if (const std::optional<bool> is_taken = accepted(header, name)) return *is_taken;
   }
-  return any.value_or(false);
+  return false;
 }
 
 std::optional<std::string> gzipped(std::string_view text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,6 +28,7 @@ struct HttpRequest {
   std::string client{};       // whose turn it is; set by HttpHandler::admit
   bool is_bulk = false;       // X-Priority: bulk
   std::string json_length{};  // Inference-Header-Content-Length: bytes of JSON before binary tensors
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();  // its first byte
   std::string body;
 };
 
@@ -55,14 +57,18 @@ struct HttpRecord {
   bool was_begun = false;       // HttpHandler::begin took it
 };
 
+/// Whether there is room for more bytes of bodies.
+enum class Room { given, none, none_for_client };
+
 /// What answers requests.
 struct HttpHandler {
   /// Asked once the head is there: an answer ends the request before its body is read. Called in the thread
   /// of the server.
   std::function<std::optional<HttpResponse>(HttpRequest& request)> admit;
-  /// Asked for each part of a body that has arrived, before the next one is read; false ends the request with
-  /// status 429. What was taken is given back by finished(). Called in the thread of the server.
-  std::function<bool(const HttpRequest& request, std::size_t bytes)> take_bytes;
+  /// Asked for each part of a body that has arrived, before the next one is read. Where there is no room,
+  /// bodies that no longer come make room; else the request ends with status 429. What was taken is given
+  /// back by finished(). Called in the thread of the server.
+  std::function<Room(const HttpRequest& request, std::size_t bytes)> take_bytes;
   /// Asked once the body is complete: an answer ends the request. Called in the thread of the server.
   std::function<std::optional<HttpResponse>(const HttpRequest& request)> begin;
   /// Answers a request that was begun. Called in the thread of the server, which it must not hold up.

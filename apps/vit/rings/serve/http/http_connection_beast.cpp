@@ -53,6 +53,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     }
     return Loss::request;
   }
+  std::size_t body_bytes() const override { return record_.taken_bytes; }
+  const std::string& client() const override { return record_.client; }
   bool is_served() const override { return state_ == State::working || state_ == State::answering; }
   void drop() override {
     record_.status = kClientGone;
@@ -115,6 +117,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     is_finished_ = false;
     started_ = Clock::now();
     request_.id = new_request_id();
+    request_.start = started_;
     searched_ = 0;
     start_timer(started_ + std::chrono::seconds(shared_.limits.head_seconds));
     find_end_of_head();
@@ -236,7 +239,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   bool take_body() {
     const std::size_t size = parser_->get().body().size(), more = size - record_.taken_bytes;
     if (more == 0) return true;
-    if (!shared_.handler.take_bytes(request_, more)) return false;
+    Room room = shared_.handler.take_bytes(request_, more);
+    while (room != Room::given && shared_.drop_stalled_body(*this, room == Room::none_for_client))
+      room = shared_.handler.take_bytes(request_, more);
+    if (room != Room::given) return false;
     record_.taken_bytes = size;
     return true;
   }

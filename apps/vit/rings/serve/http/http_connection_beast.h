@@ -23,6 +23,9 @@ class HttpConnection {
 
   virtual ~HttpConnection() = default;
   virtual Loss loss() const = 0;
+  /// Of a body that has arrived in part, and whose it is.
+  virtual std::size_t body_bytes() const = 0;
+  virtual const std::string& client() const = 0;
   /// Whether an answer is made or on its way.
   virtual bool is_served() const = 0;
   /// Closes it; a request that it holds is lost.
@@ -44,6 +47,17 @@ struct HttpShared {
   bool allows(const std::string& origin) const {
     const auto is_it = [&](const std::string& allowed) { return allowed == "*" || allowed == origin; };
     return !origin.empty() && std::ranges::any_of(allowed_origins, is_it);
+  }
+  /// Ends the oldest connection but `but` that holds bytes of a body which no longer comes; `only_of_its`:
+  /// one of the same client.
+  bool drop_stalled_body(const HttpConnection& but, bool only_of_its) {
+    const auto found = std::ranges::find_if(connections, [&](const HttpConnection* one) {
+      return one != &but && one->loss() == HttpConnection::Loss::stalled_body && one->body_bytes() > 0 &&
+             (!only_of_its || one->client() == but.client());
+    });
+    if (found == connections.end()) return false;
+    (*found)->drop();
+    return true;
   }
 };
 

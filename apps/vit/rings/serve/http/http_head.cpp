@@ -98,4 +98,23 @@ std::string path_of_target(std::string_view target) {
   return slash == std::string_view::npos ? "/" : std::string(target.substr(slash));
 }
 
+std::string without_escapes(std::string_view path) {
+  std::string out;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const auto digit = [](char c) {
+      return c >= '0' && c <= '9'   ? c - '0'
+             : c >= 'a' && c <= 'f' ? c - 'a' + 10
+             : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                    : -1;
+    };
+    if (path[i] == '%' && i + 2 < path.size() && digit(path[i + 1]) >= 0 && digit(path[i + 2]) >= 0) {
+      out += static_cast<char>(16 * digit(path[i + 1]) + digit(path[i + 2]));
+      i += 2;
+    } else {
+      out += path[i];
+    }
+  }
+  return out;
+}
+
 }  // namespace vit::app

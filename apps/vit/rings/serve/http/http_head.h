@@ -18,6 +18,9 @@ std::string_view defect_of_head(std::string_view head);
 /// "http://host".
 std::string path_of_target(std::string_view target);
 
+/// A part of a path, with %2F and its like decoded; what is no such escape stays as it is.
+std::string without_escapes(std::string_view path);
+
 /// The host of HOST[:PORT] or [HOST]:PORT.
 std::string_view host_of_authority(std::string_view authority);
 

@@ -12,6 +12,7 @@
 #include "apps/vit/rings/serve/routes/prompt_routes.h"
 #include "apps/vit/rings/serve/routes/task_routes.h"
 #include "apps/vit/rings/serve/work/dense_tasks.h"
+#include "apps/vit/rings/serve/work/member_names.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -45,12 +46,15 @@ void answer_depth(Service& service, const std::shared_ptr<Call>& call) {
       begin_task(service, call, "depth", kOptions, gives<Output::depth>, "head that gives depth");
   DepthAsked asked{.form = read_map_form(task.body),
                    .png_scale = find_number(task.body, "png_scale", 1e-3, 1e6).value_or(1000.0)};
+  if (asked.form != MapForm::png) refuse_without_effect(task.body, "png_scale", "is of \"format\": \"png\"");
+  if (asked.form != MapForm::color)
+    refuse_without_effect(task.body, "colormap", "is of \"format\": \"color\"");
   asked.raw = read_raw(task.body, asked.form);
   if (const std::optional<std::string> name = find_text(task.body, "colormap")) {
     try {
       asked.colors = color_map(*name);
     } catch (const UsageError& error) {
-      throw ApiError(400, error.what(), "colormap", "invalid_value");
+      throw ApiError(400, of_members(error.what()), "colormap", "invalid_value");
     }
   }
   run_task(task, task_work(task, depth_task(task.preprocessor(), asked)));
@@ -86,11 +90,11 @@ void answer_segment(Service& service, const std::shared_ptr<Call>& call) {
 
 /// Words to look for, under either of their names; nothing without them.
 std::optional<ClassTexts> read_words(const TaskCall& task) {
-  ClassTexts out{.names = find_list(task.body, "classes", kMostClasses),
+  ClassTexts out{.names = find_words(task.body, kMostClasses),
                  .templates = read_strings(task.body, "template", kMostTemplates)};
-  if (out.names.empty()) out.names = read_strings(task.body, "candidate_labels", kMostClasses);
   const bool takes_words = gives<Output::box_vectors>(task.served());
   if (out.names.empty()) {
+    if (!out.templates.empty()) throw ApiError(400, "template requires classes", "template", "invalid_value");
     if (takes_words)
       throw ApiError(400, "this model finds what words say; name them with classes", "classes", "missing");
     return std::nullopt;

@@ -89,6 +89,13 @@ void answer_ollama(Service& service, const std::shared_ptr<Call>& call) {
 
 constexpr std::string_view kImageMembers[]{"id", "image"};
 
+/// The module names no model: the first that gives vectors of images, else the first.
+std::size_t image_model(const Service& service, const Call& call) {
+  return service.first_model(call, [](const ServedModel& model) {
+    return model.facts().no_images.empty() && model.facts().embedding_dim > 0;
+  });
+}
+
 void answer_image_vector(Service& service, const std::shared_ptr<Call>& call) {
   const Json body = read_json_body(call->request.body, service.options().max_body);
   check_members(body, kImageMembers);
@@ -96,7 +103,9 @@ void answer_image_vector(Service& service, const std::shared_ptr<Call>& call) {
   const std::optional<std::string> image = find_text(body, "image");
   if (!image) throw ApiError(400, "image is missing", "image", "missing");
   const auto work = std::make_shared<Work>();
-  work->model = service.find_model(*call, std::nullopt);
+  work->model = image_model(service, *call);
+  if (service.models()[work->model].facts().embedding_dim == 0)
+    throw ApiError(400, "this model has no vector of an image", "model", "unsupported_input");
   work->items.push_back(image_item(*image, "image"));
   service.check_takes(work->model, work->items);
   call->request.body = {};

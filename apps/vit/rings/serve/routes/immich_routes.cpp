@@ -74,7 +74,8 @@ void answer_with_upstream(Service& service, const std::shared_ptr<Call>& call, s
           read_form(call->request.body, *form_boundary(call->request.content_type));
       HttpResponse answer =
           ask_upstream(upstream, entries, find_part(parts, "image"), find_part(parts, "text"),
-                       {.time = std::chrono::seconds(service.options().request_seconds)});
+                       {.time = std::chrono::duration_cast<std::chrono::seconds>(
+                            call->deadline - std::chrono::steady_clock::now())});
       if (answer.status == 200) check_upstream(answer);
       if (!work || answer.status != 200) return call->respond(std::move(answer));
       service.run(call, work,

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/rings/serve/http/http_head.h"
 #include "apps/vit/rings/serve/routes/binary_tensors.h"
+#include "apps/vit/rings/serve/routes/infer_input.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/service.h"
 #include "vit/base/check.h"
@@ -26,10 +28,7 @@ using internal::JsonWriter;
 
 constexpr std::string_view kInferenceModels = "/v2/models/";
 constexpr std::string_view kInfer = "/infer", kReady = "/ready";
-constexpr std::size_t kMaxNumbers = 4'000'000;  // of pixels in JSON: 26 images of 224 x 224
 constexpr const char* kPixelTensor = "pixels";
-constexpr const char* kImageTensor = "image";
-constexpr const char* kTextTensor = "text";
 constexpr const char* kEmbeddingTensor = "embedding";
 constexpr const char* kLogitsTensor = "logits";
 
@@ -47,102 +46,8 @@ ModelPath parse_path(std::string_view path) {
       break;
     }
   }
-  out.name = path.substr(0, path.find("/versions/"));
+  out.name = without_escapes(path.substr(0, path.find("/versions/")));
   return out;
-}
-
-std::vector<std::size_t> read_shape(const Json& input, const std::string& place) {
-  const Json shape = input.at("shape");
-  shape.expect(Json::Kind::array);
-  if (shape.size() == 0 || shape.size() > 4)
-    throw ApiError(400, place + ".shape must have 1 to 4 numbers", place, "invalid_value");
-  std::vector<std::size_t> out;
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    out.push_back(shape[i].as_size({.min = 1, .max = kMaxNumbers}));
-  return out;
-}
-
-/// The numbers of `data`, whose lists may be nested as the shape is.
-void append_numbers(const Json& data, std::vector<float>& out) {
-  if (!data.is_array()) return out.push_back(static_cast<float>(data.as_double()));
-  for (std::size_t i = 0; i < data.size(); ++i) append_numbers(data[i], out);
-}
-
-std::vector<WorkItem> pixel_items(const Json& input, std::optional<std::string_view> bytes,
-                                  const ModelFacts& facts, const std::string& place) {
-  std::vector<std::size_t> shape = read_shape(input, place);
-  if (shape.size() == 3) shape.insert(shape.begin(), 1);
-  if (shape.size() != 4 || shape[1] != facts.config->image.num_channels)
-    throw ApiError(400,
-                   vit::text(place, ".shape must be [batch, ", facts.config->image.num_channels,
-                             ", height, width] of preprocessed pixels"),
-                   place, "invalid_value");
-  const std::size_t size = shape[1] * shape[2] * shape[3];
-  std::vector<float> numbers;
-  if (bytes) {
-    numbers = floats_of(*bytes, shape[0] * size, place);
-  } else {
-    append_numbers(input.at("data"), numbers);
-  }
-  if (numbers.size() != shape[0] * size)
-    throw ApiError(400,
-                   vit::text(place, ".data has ", numbers.size(), " numbers, its shape ", shape[0] * size),
-                   place, "invalid_value");
-  std::vector<WorkItem> out(shape[0]);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i].pixels = Tensor<float>(Shape{shape[1], shape[2], shape[3]});
-    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(i * size), size, out[i].pixels.data());
-  }
-  return out;
-}
-
-std::vector<WorkItem> byte_items(const Json& input, bool are_texts, const std::string& place) {
-  const Json data = input.at("data");
-  data.expect(Json::Kind::array);
-  std::vector<WorkItem> out;
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    const std::string one = vit::text(place, ".data[", i, "]");
-    if (!data[i].is_string()) throw ApiError(400, one + " must be a string", one, "invalid_type");
-    out.push_back(are_texts ? text_item(data[i].as_string()) : image_item(data[i].as_string(), one));
-  }
-  return out;
-}
-
-/// Of strings in binary: texts, image files as they are, or data URIs.
-std::vector<WorkItem> binary_items(std::string_view bytes, bool are_texts, const std::string& place,
-                                   std::size_t max_inputs) {
-  std::vector<WorkItem> out;
-  for (const std::string_view one : split_strings(bytes, max_inputs, place)) {
-    if (are_texts) {
-      out.push_back(text_item(one));
-    } else if (one.starts_with("data:")) {
-      out.push_back(image_item(one, vit::text(place, "[", out.size(), "]")));
-    } else {
-      out.emplace_back().data = one;
-    }
-  }
-  return out;
-}
-
-/// The one input tensor of a request.
-std::vector<WorkItem> read_input(InferBody& infer, const ModelFacts& facts, std::size_t max_inputs) {
-  const Json& body = infer.json();
-  const Json inputs = body.at("inputs");
-  inputs.expect(Json::Kind::array);
-  if (inputs.size() != 1 || !inputs[0].is_object())
-    throw ApiError(400, "inputs must hold one tensor: pixels (FP32), image or text (BYTES)", "inputs",
-                   "invalid_value");
-  const Json input = inputs[0];
-  const std::string name = find_text(input, "name").value_or(""), place = "inputs[0]";
-  const std::string type = find_text(input, "datatype").value_or("");
-  const std::optional<std::string_view> bytes = infer.take(input, place);
-  infer.check_end();
-  if (type == "FP32" && name != kImageTensor && name != kTextTensor)
-    return pixel_items(input, bytes, facts, place);
-  if (type == "BYTES" && (name == kImageTensor || name == kTextTensor))
-    return bytes ? binary_items(*bytes, name == kTextTensor, place, max_inputs)
-                 : byte_items(input, name == kTextTensor, place);
-  throw ApiError(400, place + " must be pixels of FP32, or image or text of BYTES", place, "invalid_value");
 }
 
 /// Whether the request asks for logits; by default it gets the vector.
@@ -196,18 +101,18 @@ void answer_infer(Service& service, const std::shared_ptr<Call>& call) {
   const ModelPath path = parse_path(call->request.path);
   if (path.verb != kInfer)
     throw ApiError(404, "there is nothing at this path: /v2/models/NAME/infer", {}, "not_found");
-  InferBody infer(call->request, service.options().max_body, kMaxNumbers + kMaxJsonValues);
+  InferBody infer(call->request, service.options().max_body, kMaxInferNumbers + kMaxJsonValues);
   const Json& body = infer.json();
   check_members(body, kInferMembers);
   const auto work = std::make_shared<Work>();
   work->model = service.find_model(*call, path.name);
   const ServedModel& model = service.models()[work->model];
   try {
-    work->items = read_input(infer, model.facts(), service.options().max_inputs);
+    work->items = read_infer_input(infer, {.num_channels = model.facts().config->image.num_channels,
+                                           .max_inputs = service.options().max_inputs});
   } catch (const Error& error) {
     throw ApiError(400, std::string(error.message()), "inputs", "invalid_value");
   }
-  check_count(work->items.size(), "inputs[0]", service.options().max_inputs);
   if (wants_logits(body, model.facts())) work->wanted = Wanted::classes;
   const bool are_pixels = !work->items.front().pixels.empty();
   if (!are_pixels) service.check_takes(work->model, work->items);

@@ -66,11 +66,17 @@ std::vector<WorkItem> read_texts(const internal::Json& body, std::string_view na
 /// A string or a list of 1 to `max` of them; nothing if the member is missing. Throws ApiError (400).
 std::vector<std::string> read_strings(const internal::Json& body, std::string_view name, std::size_t max);
 
+/// The same, or a string with commas, as on a command line; no word is empty. Throws ApiError (400).
+std::vector<std::string> find_list(const internal::Json& body, std::string_view name, std::size_t max);
+/// The list of `classes` or of `candidate_labels`, which exclude each other. Throws ApiError (400).
+std::vector<std::string> find_words(const internal::Json& body, std::size_t max);
+
 /// Throws ApiError (400) that names the member `labels` or template: each label has a name of its own, each
 /// template {}.
 void check_class_texts(const ClassTexts& texts, const std::string& labels);
-/// `candidate_labels`, each with a name of its own, and `template`, each with {}: a string or a list of
-/// strings. Nothing if there are no labels. Throws ApiError (400) that names the member.
+/// `candidate_labels`, each with a name of its own, a list or a string with commas, and `template`, each with
+/// {}, a string or a list of strings. Nothing if there are no labels. Throws ApiError (400) that names the
+/// member.
 std::optional<ClassTexts> read_class_texts(const internal::Json& body);
 
 /// Of Weaviate's module: {"texts": [...], "images": [BASE64, ...]}, each of which may be missing or null: the

@@ -21,9 +21,9 @@ inline bool has_lines(const HttpRequest& request) {
   return equal_ignoring_case(header_trimmed(type.substr(0, type.find(';'))), kLinesType);
 }
 
-/// Whether the client asks for lines.
+/// Whether the client takes lines: they are among the types that it names, whatever else is.
 inline bool wants_lines(const HttpRequest& request) {
-  return request.accept == kLinesType;
+  return accepted(request.accept, kLinesType).value_or(false);
 }
 
 /// The line of an input that failed.

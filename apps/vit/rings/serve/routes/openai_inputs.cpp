@@ -17,7 +17,7 @@ namespace {
 
 using internal::Json;
 
-constexpr std::size_t kMaxLabels = 10'000, kMaxTemplates = 100;
+constexpr std::size_t kMaxLabels = 10'000, kMaxTemplates = 100, kMostOfName = 200;
 
 [[noreturn]] void fail_input(const std::string& param, const std::string& message) {
   throw ApiError(400, param + " " + message, param, "invalid_input");
@@ -55,13 +55,20 @@ struct Meaning {
   bool is_stated;
 };
 
-WorkItem element_item(const Json& element, const Meaning& meaning, const std::string& param) {
+/// Clients that have a vocabulary of their own send ids: a list of numbers, or lists of them.
+[[noreturn]] void fail_element(const Json& element, const std::string& param, bool is_listed) {
+  const bool are_ids =
+      element.is_array() ? element.size() > 0 && element[0].is_number() : element.is_number() && is_listed;
+  fail_input(param, std::string("must be a string, {\"image\": ...} or {\"text\": ...}") +
+                        (are_ids ? ", and holds token ids, which belong to another vocabulary: send texts "
+                                   "(LangChain: check_embedding_ctx_length=False)"
+                                 : ""));
+}
+
+/// `is_listed`: of a list.
+WorkItem element_item(const Json& element, const Meaning& meaning, const std::string& param, bool is_listed) {
   if (element.is_object()) return object_item(element, param);
-  if (element.is_number() || element.is_array())
-    fail_input(param,
-               "holds token ids, which belong to another vocabulary: send texts (LangChain: "
-               "check_embedding_ctx_length=False)");
-  if (!element.is_string()) fail_input(param, "must be a string or an object");
+  if (!element.is_string()) fail_element(element, param, is_listed);
   if (meaning.strings == StringMeaning::image) return image_item(element.as_string(), param);
   if (!meaning.is_stated && starts_ignoring_case(element.as_string(), "data:image/"))
     fail_input(param, "is an image, but strings are texts unless the request has \"modality\": \"image\"");
@@ -126,11 +133,38 @@ std::vector<std::string> read_strings(const Json& body, std::string_view name, s
   return out;
 }
 
+std::vector<std::string> find_list(const Json& body, std::string_view name, std::size_t max) {
+  const std::optional<Json> value = body.find(name);
+  if (!value || !value->is_string()) return read_strings(body, name, max);
+  std::vector<std::string> out;
+  std::string_view rest = value->as_string();
+  while (true) {
+    std::string_view word = rest.substr(0, rest.find(','));
+    const bool is_last = word.size() == rest.size();
+    rest.remove_prefix(is_last ? rest.size() : word.size() + 1);
+    const std::size_t first = word.find_first_not_of(' ');
+    if (first == std::string_view::npos || out.size() == max)
+      throw ApiError(400, vit::text(name, " must be 1 to ", max, " words with commas, none of them empty"),
+                     std::string(name), "invalid_value");
+    out.emplace_back(word.substr(first, word.find_last_not_of(' ') - first + 1));
+    if (is_last) return out;
+  }
+}
+
+std::vector<std::string> find_words(const Json& body, std::size_t max) {
+  if (body.find("classes") && body.find("candidate_labels"))
+    throw ApiError(400, "classes and candidate_labels exclude each other", "candidate_labels",
+                   "invalid_value");
+  return find_list(body, body.find("classes") ? "classes" : "candidate_labels", max);
+}
+
 void check_class_texts(const ClassTexts& texts, const std::string& labels) {
   std::set<std::string_view> seen;
   for (const std::string& name : texts.names) {
-    if (name.empty() || !seen.insert(name).second)
-      throw ApiError(400, labels + ": each has a name of its own", labels, "invalid_value");
+    if (name.empty()) throw ApiError(400, labels + ": a name is empty", labels, "invalid_value");
+    if (!seen.insert(name).second)
+      throw ApiError(400, labels + ": '" + name.substr(0, kMostOfName) + "' is there twice", labels,
+                     "invalid_value");
   }
   for (const std::string& pattern : texts.templates) {
     if (pattern.find("{}") == std::string::npos)
@@ -139,7 +173,7 @@ void check_class_texts(const ClassTexts& texts, const std::string& labels) {
 }
 
 std::optional<ClassTexts> read_class_texts(const Json& body) {
-  ClassTexts out{.names = read_strings(body, "candidate_labels", kMaxLabels),
+  ClassTexts out{.names = find_list(body, "candidate_labels", kMaxLabels),
                  .templates = read_strings(body, "template", kMaxTemplates)};
   if (out.names.empty()) {
     if (!out.templates.empty())
@@ -175,14 +209,14 @@ std::vector<WorkItem> read_openai_inputs(const Json& body, StringMeaning strings
   if (!input) throw ApiError(400, "input is missing", "input", "missing");
   if (!input->is_array()) {
     std::vector<WorkItem> one;
-    one.push_back(element_item(*input, meaning, "input"));
+    one.push_back(element_item(*input, meaning, "input", /*is_listed=*/false));
     return one;
   }
   if (input->size() == 0) throw ApiError(400, "input is empty", "input", "invalid_input");
   check_count(input->size(), "input", max_inputs);
   std::vector<WorkItem> out;
   for (std::size_t i = 0; i < input->size(); ++i)
-    out.push_back(element_item((*input)[i], meaning, vit::text("input[", i, "]")));
+    out.push_back(element_item((*input)[i], meaning, vit::text("input[", i, "]"), /*is_listed=*/true));
   return out;
 }
 
@@ -204,7 +238,7 @@ std::vector<WorkItem> read_lines(std::string_view rest, const Meaning& meaning, 
     try {
       out.push_back(element_item(
           internal::parse_json(line, param, {.max_bytes = line.size(), .max_values = kMostLineValues}),
-          meaning, param));
+          meaning, param, /*is_listed=*/false));
     } catch (const Error& error) {
       throw ApiError(400, std::string(error.message()), param, "invalid_json");
     }

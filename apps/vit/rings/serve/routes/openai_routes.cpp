@@ -5,6 +5,7 @@
 
 #include "apps/vit/ground/base64.h"
 #include "apps/vit/ground/text_format.h"
+#include "apps/vit/rings/serve/http/http_head.h"
 #include "apps/vit/rings/serve/routes/embeddings.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/lines.h"
@@ -291,30 +292,10 @@ void answer_models(Service& service, const std::shared_ptr<Call>& call) {
   JsonWriter json(out.body);
   json.begin_object().member("object", "list").key("data").begin_array();
   for (const ServedModel& model : service.models()) {
-    if (!call->key || call->key->allows_model(model.name())) write_model(json, model);
+    if (call->allows_model(model.name())) write_model(json, model);
   }
   json.end_array().end_object();
   call->respond(std::move(out));
-}
-
-/// %2F and its like; what is no such escape stays as it is.
-std::string without_escapes(std::string_view path) {
-  std::string out;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    const auto digit = [](char c) {
-      return c >= '0' && c <= '9'   ? c - '0'
-             : c >= 'a' && c <= 'f' ? c - 'a' + 10
-             : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                    : -1;
-    };
-    if (path[i] == '%' && i + 2 < path.size() && digit(path[i + 1]) >= 0 && digit(path[i + 2]) >= 0) {
-      out += static_cast<char>(16 * digit(path[i + 1]) + digit(path[i + 2]));
-      i += 2;
-    } else {
-      out += path[i];
-    }
-  }
-  return out;
 }
 
 constexpr std::string_view kModels = "/v1/models", kModelPrefix = "/v1/models/";

@@ -5,6 +5,7 @@
 
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/html/board/board.h"
+#include "apps/vit/rings/serve/http/http_head.h"
 #include "apps/vit/rings/serve/routes/json_body.h"
 #include "apps/vit/rings/serve/routes/painting/painting_page.h"
 #include "apps/vit/rings/serve/routes/prompts/prompts_page.h"
@@ -147,7 +148,7 @@ constexpr std::string_view kPictures = "/page/picture/";
 void answer_picture(Service& service, const std::shared_ptr<Call>& call) {
   check_name(service, *call);
   const ImageIndex* const index = service.options().index.get();
-  const std::string_view digits = std::string_view(call->request.path).substr(kPictures.size());
+  const std::string digits = without_escapes(std::string_view(call->request.path).substr(kPictures.size()));
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   const bool is_number = error == std::errc() && end == digits.data() + digits.size();

@@ -152,8 +152,10 @@ std::vector<Prompt> prompts_of(const std::vector<std::string>& phrases, const st
 }
 
 std::vector<std::string> read_phrases(const Json& body) {
-  std::vector<std::string> out = find_list(body, "classes", kMostPhrases);
-  return out.empty() ? read_strings(body, "candidate_labels", kMostPhrases) : out;
+  std::vector<std::string> out = find_words(body, kMostPhrases);
+  if (std::ranges::find(out, "") != out.end())
+    throw ApiError(400, "classes: a phrase is empty", "classes", "invalid_value");
+  return out;
 }
 
 bool has_any(const Json& body, std::span<const std::string_view> members) {
@@ -260,8 +262,13 @@ void answer_prompts(const TaskCall& task) {
     throw ApiError(400, "raw requires \"format\": \"npy\"", "raw", "invalid_value");
   if (about.is_semantic && about.form == MaskForm::runs)
     throw ApiError(400, "run lengths are of instances; take png or npy", "format", "invalid_value");
-  if (about.is_semantic && has_any(task.body, kObjectMembers))
-    throw ApiError(400, "the task semantic is for classes and boxes", "task", "invalid_value");
+  if (has_any(task.body, kObjectMembers)) {
+    if (about.is_semantic)
+      throw ApiError(400, "the task semantic is for classes and boxes", "task", "invalid_value");
+    for (const char* const member : {"threshold", "mask_threshold"})
+      refuse_without_effect(task.body, member, "is for classes and boxes");
+  }
+  if (about.is_semantic) refuse_without_effect(task.body, "threshold", "is for the task instance");
   run_prompts(task, about);
 }
 

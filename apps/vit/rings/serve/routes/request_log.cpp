@@ -113,7 +113,7 @@ void RequestLog::add_event(std::string_view event, std::string_view text,
   if (format_ != LogFormat::json) return post(vit::text("vit serve: ", printable(text)));
   std::string line;
   JsonWriter json(line);
-  json.begin_object().member("time", utc_now()).member("event", event);
+  json.begin_object().member("time", utc_now()).member("event", event).member("message", text);
   for (const auto& [name, value] : fields) json.member(name, value);
   json.end_object();
   post(std::move(line));

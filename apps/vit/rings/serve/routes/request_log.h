@@ -19,9 +19,9 @@ namespace vit::app {
 enum class LogFormat { text, json, none };
 
 /// text: `TIME STATUS METHOD PATH MILLISECONDS ms IN B OUT B PEER ID`. json: an object with `time`, `id`,
-/// `method`, `path`, `status`, `milliseconds`, `bytes_in`, `bytes_out`, `peer`; events have `time`, `event`
-/// and what belongs to it. Times are UTC. Threads may share it. A thread of its own writes: where nothing
-/// reads the lines, or what did is gone, they are dropped and counted, and the server goes on.
+/// `method`, `path`, `status`, `milliseconds`, `bytes_in`, `bytes_out`, `peer`; events have `time`, `event`,
+/// `message` and what belongs to them. Times are UTC. Threads may share it. A thread of its own writes: where
+/// nothing reads the lines, or what did is gone, they are dropped and counted, and the server goes on.
 class RequestLog {
  public:
   explicit RequestLog(LogFormat format);
@@ -31,8 +31,8 @@ class RequestLog {
   RequestLog& operator=(const RequestLog&) = delete;
 
   void add(const HttpRecord& record) const;
-  /// `text` is for people; `fields` follow the event in JSON. Written with LogFormat::none too where
-  /// `is_needed`.
+  /// `text` is for people, and the message in JSON, which `fields` follow. Written with LogFormat::none too
+  /// where `is_needed`.
   void add_event(std::string_view event, std::string_view text,
                  const std::vector<std::pair<std::string, std::string>>& fields = {},
                  bool is_needed = false) const;

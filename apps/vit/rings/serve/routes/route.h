@@ -21,9 +21,11 @@ struct Call {
   GoneFlag gone;
   std::chrono::steady_clock::time_point deadline;
   Dialect dialect = Dialect::openai;
-  std::shared_ptr<const ApiKey> key{};  // null: the server asks for none
+  std::shared_ptr<const ApiKey> key{};  // of all rights where the server asks for none; null: of none
   std::string_view route{};             // its path in the table
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+
+  bool allows_model(std::string_view name) const { return key && key->allows_model(name); }
 };
 
 /// What answers a path. Works in a thread of the service; what it throws becomes the answer.

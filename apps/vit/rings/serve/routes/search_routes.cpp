@@ -11,6 +11,7 @@
 #include "apps/vit/options/features.h"
 #include "apps/vit/rings/serve/routes/lines.h"
 #include "apps/vit/rings/serve/routes/task_routes.h"
+#include "apps/vit/rings/serve/work/member_names.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -57,7 +58,7 @@ std::vector<std::vector<ImageIndex::Match>> matches_of(const ServedModel& model,
   try {
     return model.index()->nearest(std::move(vectors), asked.each, asked.top, asked.parameters);
   } catch (const UsageError& error) {
-    throw ApiError(400, error.what(), "parameters", "invalid_value");
+    throw ApiError(400, of_members(error.what()), "parameters", "invalid_value");
   }
 }
 
@@ -116,7 +117,7 @@ class FeatureTask : public OutputTask {
     try {
       features_ = parse_features(list_, *model);
     } catch (const UsageError& error) {
-      fail(Where{"features", ErrorKind::argument}, error.what());
+      fail(Where{"features", ErrorKind::argument}, of_members(error.what()));
     }
     return features_.request;
   }

@@ -14,6 +14,7 @@ namespace vit::app {
 namespace {
 
 constexpr std::size_t kUpstreamThreads = 4;
+constexpr std::size_t kLittleOfClient = std::size_t{1} << 20;  // bytes of bodies
 
 /// Answers with what `work` throws.
 template <typename Work>
@@ -186,20 +187,21 @@ bool Service::has_keys() const {
   return !keys()->empty();
 }
 
-/// Whose turn a request is: a client is a key where there are several, else an address. What is wrong with
-/// its key.
-std::optional<ApiError> Service::set_client(HttpRequest& request, const Route* route) const {
+/// Whose turn a request is: a client is a key where there are several, else an address.
+void Service::set_client(HttpRequest& request) const {
   request.client = request.peer;
   const std::shared_ptr<const ApiKeys> keys = this->keys();
-  if (keys->empty()) return std::nullopt;
   const std::shared_ptr<const ApiKey> key = keys->find(key_of(request));
-  const bool needs_key = route == nullptr || route->needs_key;
-  if (!key) {
-    if (!needs_key) return std::nullopt;
-    return ApiError(401, "a key is needed: Authorization: Bearer KEY", {}, "invalid_api_key");
-  }
-  if (keys->size() > 1 || key->max_requests > 0) request.client = "key " + key->digest;
-  if (!needs_key || key->allows_route(request.path)) return std::nullopt;
+  if (key && (keys->size() > 1 || key->max_requests > 0)) request.client = "key " + key->digest;
+}
+
+/// What is wrong with the key of a request now: keys may have changed while its body came.
+std::optional<ApiError> Service::defect_of_key(const HttpRequest& request, const Route* route) const {
+  const std::shared_ptr<const ApiKeys> keys = this->keys();
+  if (keys->empty() || (route != nullptr && !route->needs_key)) return std::nullopt;
+  const std::shared_ptr<const ApiKey> key = keys->find(key_of(request));
+  if (!key) return ApiError(401, "a key is needed: Authorization: Bearer KEY", {}, "invalid_api_key");
+  if (key->allows_route(request.path)) return std::nullopt;
   return ApiError(403, "this key is not for " + request.path, {}, "forbidden");
 }
 
@@ -210,7 +212,8 @@ HttpResponse Service::reject(const Route* route, std::string_view reason, const 
 
 std::optional<HttpResponse> Service::admit(HttpRequest& request) {
   const Route* const route = find_route(request.method, request.path);
-  if (const std::optional<ApiError> error = set_client(request, route))
+  set_client(request);
+  if (const std::optional<ApiError> error = defect_of_key(request, route))
     return reject(route, "unauthorized", *error);
   if (route == nullptr) {
     const std::string allowed = allowed_methods(request.path);
@@ -232,15 +235,19 @@ std::size_t share_of_one(std::size_t all) {
   return all - all / 4;
 }
 
-bool Service::take_bytes(const HttpRequest& request, std::size_t bytes) {
+Room room_for_body(std::size_t most, std::size_t held, std::size_t of_client, std::size_t bytes) {
+  if (of_client + bytes > share_of_one(most)) return Room::none_for_client;
+  const bool has_little = of_client + bytes <= kLittleOfClient;
+  return held + bytes <= (has_little ? most : most - most / 8) ? Room::given : Room::none;
+}
+
+Room Service::take_bytes(const HttpRequest& request, std::size_t bytes) {
   Held& held = held_[request.client];
-  const bool is_first = num_bytes_ == 0;  // a single body may have any size that --max-body allows
-  const bool fits = num_bytes_ + bytes <= options_.max_request_bytes &&
-                    held.bytes + bytes <= share_of_one(options_.max_request_bytes);
-  if (!fits && !is_first && held.bytes + bytes > options_.max_body) return false;
+  const Room room = room_for_body(options_.max_request_bytes, num_bytes_, held.bytes, bytes);
+  if (room != Room::given) return room;
   held.bytes += bytes;
   num_bytes_ += bytes;
-  return true;
+  return room;
 }
 
 /// Whether a key may begin one more request: it has as many as its limit at once, and gets them again over a
@@ -261,6 +268,8 @@ bool Service::take_turn_of_minute(const ApiKey& key) {
 /// Requests count once their bodies are complete.
 std::optional<HttpResponse> Service::begin(const HttpRequest& request) {
   const Route* const route = find_route(request.method, request.path);
+  if (const std::optional<ApiError> error = defect_of_key(request, route))
+    return reject(route, "unauthorized", *error);
   if (!route->is_work) return std::nullopt;
   Held& held = held_[request.client];
   if (num_requests_.load() >= options_.max_requests || held.requests >= share_of_one(options_.max_requests))
@@ -312,15 +321,17 @@ Metrics::Gauges Service::gauges() const {
 
 void Service::handle(HttpRequest request, Respond respond, GoneFlag gone) {
   const Route* const route = find_route(request.method, request.path);
-  const auto call = std::make_shared<Call>(
-      Call{.request = std::move(request),
-           .respond = std::move(respond),
-           .gone = std::move(gone),
-           .deadline = std::chrono::steady_clock::now() + std::chrono::seconds(options_.request_seconds),
-           .dialect = route->dialect,
-           .key = nullptr,
-           .route = route->path});
-  call->key = keys()->find(key_of(call->request));
+  const std::shared_ptr<const ApiKeys> keys = this->keys();
+  std::shared_ptr<const ApiKey> key =
+      keys->empty() ? std::make_shared<const ApiKey>() : keys->find(key_of(request));
+  const auto deadline = request.start + std::chrono::seconds(options_.request_seconds);
+  const auto call = std::make_shared<Call>(Call{.request = std::move(request),
+                                                .respond = std::move(respond),
+                                                .gone = std::move(gone),
+                                                .deadline = deadline,
+                                                .dialect = route->dialect,
+                                                .key = std::move(key),
+                                                .route = route->path});
   if (route->is_instant) return answer_failures(*call, [&] { route->answer(*this, call); });
   if (call->request.takes_gzip) call->respond = compressing(std::move(call->respond));
   tasks_.post([this, route, call] {
@@ -333,7 +344,7 @@ std::size_t Service::find_model(const Call& call, const std::optional<std::strin
   std::string names;
   std::size_t num_allowed = 0, allowed = 0;
   for (std::size_t i = 0; i < models_.size(); ++i) {
-    const bool is_allowed = !call.key || call.key->allows_model(models_[i].name());
+    const bool is_allowed = call.allows_model(models_[i].name());
     if (name && models_[i].name() == *name) {
       if (is_allowed) return i;
       throw ApiError(403, "this key is not for the model '" + *name + "'", "model", "forbidden");
@@ -352,6 +363,17 @@ std::size_t Service::find_model(const Call& call, const std::optional<std::strin
   if (num_allowed == 0) throw ApiError(403, "this key is for no model here", "model", "forbidden");
   if (num_allowed > 1) throw ApiError(400, "model: which one? There are: " + names, "model", "missing");
   return allowed;
+}
+
+std::size_t Service::first_model(const Call& call, bool (*fits)(const ServedModel& model)) const {
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    if (!call.allows_model(models_[i].name())) continue;
+    if (fits(models_[i])) return i;
+    if (!first) first = i;
+  }
+  if (!first) throw ApiError(403, "this key is for no model here", "model", "forbidden");
+  return *first;
 }
 
 void Service::check_takes(std::size_t model, std::span<const WorkItem> items) const {

@@ -68,6 +68,9 @@ class Service {
   /// Throws ApiError: 404, 403 for one that the key does not allow, 400 where a name is needed.
   std::size_t find_model(const Call& call, const std::optional<std::string>& name,
                          bool (*takes)(const ServedModel& model) = nullptr) const;
+  /// The first model that this client may use and that fits; where none fits, the first that it may use.
+  /// Throws ApiError (403) where there is none.
+  std::size_t first_model(const Call& call, bool (*fits)(const ServedModel& model)) const;
   /// Whether a key is asked for.
   bool has_keys() const;
   /// Throws ApiError unless the model takes every one of these inputs.
@@ -96,13 +99,14 @@ class Service {
   std::optional<HttpResponse> admit(HttpRequest& request);
   std::optional<HttpResponse> begin(const HttpRequest& request);
   bool take_turn_of_minute(const ApiKey& key);
-  bool take_bytes(const HttpRequest& request, std::size_t bytes);
+  Room take_bytes(const HttpRequest& request, std::size_t bytes);
   void handle(HttpRequest request, Respond respond, GoneFlag gone);
   void finished(const HttpRecord& record);
   const Route* find_route(std::string_view method, std::string_view path) const;
   std::string allowed_methods(std::string_view path) const;
   std::shared_ptr<const ApiKeys> keys() const;
-  std::optional<ApiError> set_client(HttpRequest& request, const Route* route) const;
+  void set_client(HttpRequest& request) const;
+  std::optional<ApiError> defect_of_key(const HttpRequest& request, const Route* route) const;
   void count_work(const Call& call, const Work& work);
   HttpResponse reject(const Route* route, std::string_view reason, const ApiError& error);
 
@@ -122,6 +126,10 @@ class Service {
   std::map<std::string, Allowance> allowances_;  // by the digest of a key that has a limit
   TaskThreads tasks_, slow_tasks_;               // last: their threads end first
 };
+
+/// Whether `bytes` more of a body fit where bodies may hold `most`: `held` are of all clients, `of_client` of
+/// the one that asks. No client has more than three quarters, and an eighth is for those that have little.
+Room room_for_body(std::size_t most, std::size_t held, std::size_t of_client, std::size_t bytes);
 
 /// Which of the models, all loaded once, made the index. Throws Error if none of them did.
 std::size_t find_index_model(std::span<const ServedModel> models, const ImageIndex& index);

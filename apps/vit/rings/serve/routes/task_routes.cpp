@@ -81,6 +81,11 @@ std::optional<double> find_number(const Json& body, std::string_view name, doubl
                  "invalid_value");
 }
 
+void refuse_without_effect(const Json& body, std::string_view name, std::string_view what) {
+  if (body.find(name))
+    throw ApiError(400, vit::text(name, " ", what), std::string(name), "unsupported_input");
+}
+
 std::optional<std::size_t> find_word(const Json& body, std::string_view name,
                                      std::span<const std::string_view> words) {
   const std::optional<std::string> word = find_text(body, name);
@@ -96,24 +101,6 @@ MapForm read_map_form(const Json& body) {
   constexpr std::string_view kWords[]{"json", "png", "png16", "color", "npy"};
   constexpr MapForm kForms[]{MapForm::none, MapForm::png, MapForm::png, MapForm::color, MapForm::npy};
   return kForms[find_word(body, "format", kWords).value_or(1)];
-}
-
-std::vector<std::string> find_list(const Json& body, std::string_view name, std::size_t max) {
-  const std::optional<Json> value = body.find(name);
-  if (!value || !value->is_string()) return read_strings(body, name, max);
-  std::vector<std::string> out;
-  std::string_view rest = value->as_string();
-  while (true) {
-    std::string_view word = rest.substr(0, rest.find(','));
-    const bool is_last = word.size() == rest.size();
-    rest.remove_prefix(is_last ? rest.size() : word.size() + 1);
-    const std::size_t first = word.find_first_not_of(' ');
-    if (first == std::string_view::npos || out.size() == max)
-      throw ApiError(400, vit::text(name, " must be 1 to ", max, " words with commas, none of them empty"),
-                     std::string(name), "invalid_value");
-    out.emplace_back(word.substr(first, word.find_last_not_of(' ') - first + 1));
-    if (is_last) return out;
-  }
 }
 
 }  // namespace vit::app

@@ -44,13 +44,13 @@ void run_task(const TaskCall& task, const std::shared_ptr<Work>& work);
 /// A member that is a number from `least` to `most`. Throws ApiError (400).
 std::optional<double> find_number(const internal::Json& body, std::string_view name, double least,
                                   double most);
+/// Throws ApiError (400) for a member that changes nothing here; `what`: "is for ...".
+void refuse_without_effect(const internal::Json& body, std::string_view name, std::string_view what);
 /// One of these words. Throws ApiError (400).
 std::optional<std::size_t> find_word(const internal::Json& body, std::string_view name,
                                      std::span<const std::string_view> words);
 /// The member "format" of answers with maps: png (default), color, npy, or json for none.
 MapForm read_map_form(const internal::Json& body);
-/// A member that is a string with commas, as on a command line, or a list of strings. Throws ApiError (400).
-std::vector<std::string> find_list(const internal::Json& body, std::string_view name, std::size_t max);
 
 /// {"object", "model", "data": [...]} with what `write` makes of each item.
 template <typename Write>

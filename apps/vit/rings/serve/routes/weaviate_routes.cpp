@@ -13,17 +13,9 @@ using internal::Json;
 
 /// The model that vectorizes: the first that takes images and texts, else the first.
 std::size_t vectorizing_model(const Service& service, const Call& call) {
-  const auto is_allowed = [&](std::size_t i) {
-    return !call.key || call.key->allows_model(service.models()[i].name());
-  };
-  for (std::size_t i = 0; i < service.models().size(); ++i) {
-    const ModelFacts& facts = service.models()[i].facts();
-    if (is_allowed(i) && facts.no_texts.empty() && facts.no_images.empty()) return i;
-  }
-  for (std::size_t i = 0; i < service.models().size(); ++i) {
-    if (is_allowed(i)) return i;
-  }
-  throw ApiError(403, "this key is for no model here");
+  return service.first_model(call, [](const ServedModel& model) {
+    return model.facts().no_texts.empty() && model.facts().no_images.empty();
+  });
 }
 
 /// Throws an ApiError that names the input by its own list.

@@ -9,6 +9,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/outputs/map_files.h"
 #include "apps/vit/outputs/png_file.h"
+#include "apps/vit/rings/serve/work/member_names.h"
 #include "apps/vit/rings/serve/work/work.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
@@ -50,7 +51,7 @@ auto checked_usage(const Make& make) {
   try {
     return make();
   } catch (const UsageError& error) {
-    fail(kTaskWhere.with(ErrorKind::argument), error.what());
+    fail(kTaskWhere.with(ErrorKind::argument), of_members(error.what()));
   }
 }
 

@@ -190,9 +190,16 @@ bool Engine::may_write() const {
   return !results_.empty() && !is_computing_ && num_busy() < num_threads_;
 }
 
+/// A reload waits for what workers compute and write, and they begin nothing more to compute.
+bool Engine::may_reload() const {
+  return reload_done_ != nullptr && num_tasks_ + num_writing_ == 0;
+}
+
 /// How many images of the oldest queue a worker computes now; 0 where it does not.
 std::size_t Engine::task_size() const {
-  if (is_computing_ || num_ready_ == 0 || num_busy() >= num_threads_ || pool_.size() < num_threads_) return 0;
+  if (is_computing_ || reload_done_ != nullptr || num_ready_ == 0 || num_busy() >= num_threads_ ||
+      pool_.size() < num_threads_)
+    return 0;
   const Queue& queue = ready_[next_queue()];
   const Ref& oldest = queue.begin()->second;
   const ServedModel& served = models_[oldest.work->model];
@@ -236,15 +243,14 @@ void Engine::work_loop(std::size_t worker) {
       decode(worker, std::move(ref), lock);
     }
     can_work_.notify_all();
-    if (may_compute()) can_compute_.notify_one();
+    if (may_compute() || may_reload()) can_compute_.notify_one();
   }
 }
 
 void Engine::compute_loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    const auto reloads = [this] { return reload_done_ != nullptr && num_tasks_ + num_writing_ == 0; };
-    const auto wakes = [&] { return is_stopped_ || reloads() || (may_compute() && task_size() == 0); };
+    const auto wakes = [&] { return is_stopped_ || may_reload() || (may_compute() && task_size() == 0); };
     if (options_.idle_unload_seconds == 0 || memory_.num_loaded() == 0) {
       can_compute_.wait(lock, wakes);
     } else if (!can_compute_.wait_for(lock, std::chrono::seconds(options_.idle_unload_seconds), wakes)) {
@@ -253,8 +259,8 @@ void Engine::compute_loop() {
     }
     if (is_stopped_) return;
     is_computing_ = true;
-    if (reloads()) {
-      const std::function<void(const std::string&)> done = std::exchange(reload_done_, nullptr);
+    if (may_reload()) {
+      const ModelMemory::ReloadNote done = std::exchange(reload_done_, nullptr);
       lock.unlock();
       kept_.clear();
       memory_.reload_all(done);
@@ -269,7 +275,7 @@ void Engine::compute_loop() {
   }
 }
 
-void Engine::reload(std::function<void(const std::string&)> done) {
+void Engine::reload(ModelMemory::ReloadNote done) {
   {
     const std::lock_guard lock(mutex_);
     reload_done_ = std::move(done);

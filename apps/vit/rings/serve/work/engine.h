@@ -69,9 +69,9 @@ class Engine {
   /// Nothing if the work is taken. A request of more inputs than may wait is taken while its client has
   /// nothing else.
   std::optional<Refusal> submit(std::shared_ptr<Work> work);
-  /// Reads the files of all models again, between two batches; `done` is called with what happened, in the
-  /// thread that computes.
-  void reload(std::function<void(const std::string& text)> done);
+  /// Reads the files of all models again after what is computed now, before all that waits; `done` is called
+  /// with what happened, in the thread that computes.
+  void reload(ModelMemory::ReloadNote done);
   /// Ends after the block that is being computed; what is computed, decoded or waits is not handed back.
   void stop();
   std::size_t num_waiting() const;
@@ -129,6 +129,7 @@ class Engine {
   bool is_file_next() const;
   bool may_compute() const;
   bool may_write() const;
+  bool may_reload() const;
   std::size_t task_size() const;
   std::size_t next_queue() const;
   std::optional<Refusal> refusal_of(const Work& work) const;
@@ -184,8 +185,8 @@ class Engine {
   std::size_t num_ready_ = 0, num_decoding_ = 0, num_waiting_ = 0, num_writing_ = 0;
   std::size_t num_tasks_ = 0, num_in_tasks_ = 0;  // that workers compute, and their images
   std::uint64_t next_number_ = 0, virtual_time_ = 0;
-  bool is_computing_ = false, is_stopped_ = false;       // all threads together
-  std::function<void(const std::string&)> reload_done_;  // null: no reload is wanted
+  bool is_computing_ = false, is_stopped_ = false;  // all threads together
+  ModelMemory::ReloadNote reload_done_;             // null: no reload is wanted
 
   ModelMemory memory_;
   KeptImages kept_;

@@ -267,7 +267,10 @@ void Engine::compute_images(LoadedModel& model, Lane lane, std::span<Ref> batch)
   } catch (const std::bad_alloc&) {
     if (taken.size() < 2) throw;
     *lane.outputs = {};
-    for (Ref* const ref : taken) compute_images(model, lane, std::span(ref, 1));  // one after the other
+    for (Ref* const ref : taken) {  // one after the other: those that fit are done
+      const std::span<Ref> one(ref, 1);
+      compute_guarded(one, *lane.outputs, [&] { compute_images(model, lane, one); });
+    }
     return;
   }
   for (std::size_t i = 0; i < taken.size(); ++i) take_outputs(model, *taken[i], (*lane.outputs)[i]);

@@ -68,19 +68,23 @@ void ModelMemory::load_all() {
   }
 }
 
-void ModelMemory::reload_all(const std::function<void(const std::string& text)>& done) {
+void ModelMemory::reload_all(const ReloadNote& note) {
+  std::size_t num_read = 0;
   forget_shared_towers();
   for (std::size_t i = 0; i < models_.size(); ++i) {
     try {
       make_room(i, needed_[i]);
       models_[i].reload();
+      ++num_read;
     } catch (const std::exception& error) {
-      done(text("the model '", models_[i].name(), "' stays as it was: ", error.what()));
+      note(true, text("the model '", models_[i].name(), "' stays as it was: ", error.what()));
     }
   }
   make_room(models_.size(), 0);
   update();
-  done("models and keys are read again");
+  note(num_read < models_.size(), num_read == models_.size()
+                                      ? std::string("the models are read again")
+                                      : text(num_read, " of ", models_.size(), " models are read again"));
 }
 
 void ModelMemory::unload_all() {

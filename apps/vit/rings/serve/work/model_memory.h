@@ -25,8 +25,10 @@ class ModelMemory {
   void load_all();
   /// The model in memory, for which others may be unloaded. Throws Error as loading does.
   LoadedModel& load(std::size_t model);
-  /// Reads all files again; `done` is called with what happened.
-  void reload_all(const std::function<void(const std::string& text)>& done);
+  /// What became of a reload, or of one model in it.
+  using ReloadNote = std::function<void(bool is_failure, const std::string& text)>;
+  /// Reads all files again; `note` is called for each model that stays as it was, and at the end.
+  void reload_all(const ReloadNote& note);
   void unload_all();
   /// That a model computes. In any thread.
   void note_use(std::size_t model) { last_use_[model] = ++num_uses_; }
