@@ -103,8 +103,7 @@ std::vector<std::int32_t> framed(const std::vector<TokenId>& content, const Text
 }
 
 std::string words_of(const BuiltTokenizer& built, Cleaning cleaning, TextLibrary library) {
-  constexpr std::string_view kRepairs =
-      "repairs as in ftfy (UTF-8 read as Latin-1 or windows-1252, but no other tables), HTML decoded twice, ";
+  constexpr std::string_view kRepairs = "repairs as in ftfy, HTML decoded twice, ";
   std::string words = std::string(to_string(library)) + ": ";
   switch (cleaning) {
     case Cleaning::none: return words + built.steps;
