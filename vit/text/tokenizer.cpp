@@ -13,6 +13,7 @@
 #include "vit/text/tokenizer_folder.h"
 #include "vit/text/unicode.h"
 #include "vit/weights/checkpoint/checkpoint_files.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/open_weights.h"
 
 namespace vit {
@@ -177,6 +178,12 @@ Tokenizer Tokenizer::load_for_model(const std::filesystem::path& model,
   }
   if (of_model) folder.context_length = of_model->context_length;
   if (weights && folder.context_length == 0) folder.context_length = weights->context_length;
+  if (of_model && folder.context_length == 0 && of_model->has("config.json")) {
+    // Where the text tower's part of config.json is, its family knows.
+    const CheckpointFolder checkpoint(model);
+    if (const auto& tower = checkpoint.parsed<TextConfig>())
+      folder.context_length = tower->config.context_length;
+  }
   folder.vocabulary_size = options.vocabulary_size;
   if (weights && folder.vocabulary_size == 0) folder.vocabulary_size = weights->vocabulary_size;
   return build(folder);
