@@ -148,6 +148,21 @@ TEST_CASE("text: tokenizer.json, messages stay one line whatever its keys are") 
   CHECK_ERROR(ErrorKind::unsupported, (R"("a\x0ab")"), normalizer_steps(file));
 }
 
+TEST_CASE("text: sums of scores are float32 where SentencePiece's are, before they are compared") {
+  const std::string scores =
+      R"([["u", 0], ["\u2581", -2.5], ["x", -6.21000003814697265625], ["o", -6.17999982833862304688],
+      ["oo", -6.90000009536743164062]])";
+  TokenizerJson file = parse(R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": )" + scores + "}}");
+  auto& model = std::get<UnigramModel>(file.model.algorithm);
+  const auto ids_of = [&] {
+    std::vector<TokenId> ids;
+    file.model.encode("\u2581xxooo", ids);
+    return ids;
+  };
+  model.sums = UnigramModel::Sums::float32;
+  CHECK(ids_of() == std::vector<TokenId>{1, 2, 2, 3, 4});  // of the library
+}
+
 TEST_CASE("text: SentencePiece models") {
   const std::string valid = piece("<unk>", 2) + piece("a", 1) + piece("\u2581", 1);
   CHECK(parse_sentencepiece(valid, "m").vocabulary.count() == 3);

@@ -19,7 +19,6 @@ namespace vit::test {
 struct TokenizedString {
   std::string text;
   std::map<std::string, std::vector<std::int32_t>, std::less<>> ids;  // by library
-  std::vector<std::string> repairs;                                   // steps of ftfy that change the text
 };
 
 /// The lines of strings.jsonl, packed or not.
@@ -30,17 +29,12 @@ inline std::vector<TokenizedString> read_strings(const std::filesystem::path& pa
     const std::size_t end = std::min(file.find('\n', at), file.size());
     const auto line = internal::parse_json(std::string_view(file).substr(at, end - at), path.string());
     at = end + 1;
-    TokenizedString read{std::string(line.at("text").as_string()), {}, {}};
+    TokenizedString read{std::string(line.at("text").as_string()), {}};
     const auto libraries = line.at("ids");
     for (std::size_t i = 0; i < libraries.size(); ++i) {
       auto& ids = read.ids[std::string(libraries[i].key())];
       for (std::size_t j = 0; j < libraries[i].size(); ++j) {
         ids.push_back(static_cast<std::int32_t>(libraries[i][j].as_integer()));
-      }
-    }
-    if (const auto repairs = line.find("ftfy")) {
-      for (std::size_t i = 0; i < repairs->size(); ++i) {
-        read.repairs.emplace_back((*repairs)[i].as_string());
       }
     }
     strings.push_back(std::move(read));

@@ -1,4 +1,4 @@
-// Search by first byte.
+// Search by first byte and length.
 #include "vit/text/added_tokens.h"
 
 #include <algorithm>
@@ -9,32 +9,35 @@ namespace vit::internal {
 
 void AddedTokens::add(AddedToken token) {
   if (token.text.empty()) return;
-  const auto same = std::find_if(tokens_.begin(), tokens_.end(),
-                                 [&](const AddedToken& other) { return other.text == token.text; });
-  if (same != tokens_.end()) {
-    *same = std::move(token);
-  } else {
+  const auto [same, is_new] = by_text_.try_emplace(token.text, tokens_.size());
+  if (is_new) {
     tokens_.push_back(std::move(token));
+  } else {
+    tokens_[same->second] = std::move(token);
   }
 }
 
 void AddedTokens::finish() {
-  for (auto& bucket : by_first_byte_) bucket.clear();
+  for (auto& lengths : lengths_) lengths.clear();
   any_[0] = any_[1] = false;
-  for (std::size_t i = 0; i < tokens_.size(); ++i) {
-    by_first_byte_[static_cast<unsigned char>(tokens_[i].text[0])].push_back(i);
-    any_[tokens_[i].normalized ? 1 : 0] = true;
+  for (const AddedToken& token : tokens_) {
+    lengths_[static_cast<unsigned char>(token.text[0])].push_back(token.text.size());
+    any_[token.normalized ? 1 : 0] = true;
   }
-  for (auto& bucket : by_first_byte_) {
-    std::stable_sort(bucket.begin(), bucket.end(), [this](std::size_t a, std::size_t b) {
-      return tokens_[a].text.size() > tokens_[b].text.size();
-    });
+  for (auto& lengths : lengths_) {
+    std::ranges::sort(lengths, std::greater<>());
+    const auto repeated = std::ranges::unique(lengths);
+    lengths.erase(repeated.begin(), repeated.end());
   }
 }
 
 const AddedToken* AddedTokens::match(std::string_view text, bool normalized) const {
-  for (const std::size_t i : by_first_byte_[static_cast<unsigned char>(text[0])]) {
-    if (tokens_[i].normalized == normalized && text.starts_with(tokens_[i].text)) return &tokens_[i];
+  for (const std::size_t length : lengths_[static_cast<unsigned char>(text[0])]) {
+    if (length > text.size()) continue;
+    const auto found = by_text_.find(text.substr(0, length));
+    if (found == by_text_.end()) continue;
+    const AddedToken& token = tokens_[found->second];
+    if (token.normalized == normalized) return &token;
   }
   return nullptr;
 }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "vit/text/vocabulary.h"
@@ -40,8 +42,14 @@ class AddedTokens {
  private:
   const AddedToken* match(std::string_view text, bool normalized) const;
 
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+
   std::vector<AddedToken> tokens_;
-  std::array<std::vector<std::size_t>, 256> by_first_byte_;  // indices, longest token first
+  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> by_text_;  // indices
+  std::array<std::vector<std::size_t>, 256> lengths_;  // by first byte, largest first, each once
   bool any_[2] = {false, false};
 };
 

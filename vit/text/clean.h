@@ -1,8 +1,4 @@
 // Cleaning of captions as open_clip does it before its tokenizers, with the repairs of the package ftfy.
-//
-// Everything of ftfy.fix_text is done except the repair of text that was decoded with the wrong table
-// ("mojibake"): that is done if UTF-8 was read as Latin-1 or windows-1252 (see fix_text()), but not
-// for other tables and for text that is broken in part, which needs ftfy's statistics of characters.
 #pragma once
 
 #include <optional>
@@ -22,16 +18,28 @@ enum class Cleaning {
 /// `text` must be valid UTF-8.
 std::string clean(std::string_view text, Cleaning cleaning);
 
+/// Bounds the repairs of one line, which are repeated until nothing changes: 64 passes over it, more if it is
+/// short.
+class Effort {
+ public:
+  explicit Effort(std::size_t line) : left_((std::size_t{1} << 24) + 64 * line) {}
+  /// Throws Error if this is too much.
+  void spend(std::size_t characters);
+
+ private:
+  std::size_t left_;
+};
+
 /// Repairs line by line until nothing changes: character references with semicolon, mojibake, C1 controls,
 /// ligatures of Latin letters, full and half width forms, curly quotes, line ends, escapes of terminals,
-/// control characters, NFC.
+/// control characters, NFC. Throws Error if a line takes too many repairs.
 std::string fix_text(std::string_view text);
 
 /// Removes the 32 punctuation characters of ASCII.
 std::string remove_punctuation(std::string_view text);
 
-/// Repairs UTF-8 that was decoded as Latin-1 or windows-1252.
-std::string fix_mojibake(std::string_view text);
+/// Repairs UTF-8 that was decoded with a table of one byte per character (code_pages.h).
+std::string fix_mojibake(std::string_view text, Effort& effort);
 
 /// The characters of a name with its semicolon if it has one ("amp;", "amp").
 std::optional<std::string_view> html_entity(std::string_view name);

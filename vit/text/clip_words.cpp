@@ -53,6 +53,11 @@ std::size_t fixed_match(std::string_view text, const ClipPattern& pattern) {
 }  // namespace
 
 std::vector<std::string_view> clip_words(std::string_view text, const ClipPattern& pattern) {
+  // Ignoring case, Python's package regex takes the Greek subscript, a mark, for the letter iota where
+  // letters are excluded, and for no letter where they are sought, so that it is dropped.
+  const auto kind_in_text = [&pattern](char32_t c) {
+    return pattern.ignore_case && c == U'\u0345' ? Kind::space : kind_of(c);
+  };
   std::vector<std::string_view> words;
   for (std::size_t start = 0; start < text.size();) {
     if (const std::size_t length = fixed_match(text.substr(start), pattern)) {
@@ -61,10 +66,10 @@ std::vector<std::string_view> clip_words(std::string_view text, const ClipPatter
       continue;
     }
     std::size_t end = start;
-    const Kind kind = kind_of(next_code_point(text, end));
+    const Kind kind = kind_in_text(next_code_point(text, end));
     while (end < text.size() && (kind == Kind::letter || kind == Kind::other)) {
       std::size_t next = end;
-      if (kind_of(next_code_point(text, next)) != kind) break;
+      if (kind_in_text(next_code_point(text, next)) != kind) break;
       end = next;
     }
     if (kind != Kind::space) words.push_back(text.substr(start, end - start));

@@ -1,7 +1,9 @@
 // The repairs of ftfy, one function each, in its order.
 #include <algorithm>
 #include <array>
+#include <optional>
 
+#include "vit/base/check.h"
 #include "vit/text/clean.h"
 #include "vit/text/unicode.h"
 
@@ -43,8 +45,9 @@ std::string reference(std::string_view whole) {
   return std::string(whole);
 }
 
+constexpr std::size_t kLongestName = 24;
+
 std::string fix_references(std::string_view text) {
-  constexpr std::size_t kLongest = 24;
   std::string result;
   result.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
@@ -52,7 +55,7 @@ std::string fix_references(std::string_view text) {
     if (text[at] == '&') {
       if (end < text.size() && text[end] == '#') ++end;
       const std::size_t first = end;
-      while (end < text.size() && end < first + kLongest && is_alphanumeric(text[end])) ++end;
+      while (end < text.size() && end < first + kLongestName && is_alphanumeric(text[end])) ++end;
       if (end > first && end < text.size() && text[end] == ';') {
         result += reference(text.substr(at, end + 1 - at));
         at = end + 1;
@@ -62,6 +65,15 @@ std::string fix_references(std::string_view text) {
     result += text[at++];
   }
   return result;
+}
+
+/// Start of the reference that `text`, which ends in a semicolon, ends in; its size if there is none.
+std::size_t reference_before(std::string_view text) {
+  std::size_t first = text.size() - 1;
+  for (std::size_t i = 0; i < kLongestName && first > 0 && is_alphanumeric(text[first - 1]); ++i) --first;
+  if (first == text.size() - 1 || first == 0) return text.size();
+  if (text[first - 1] == '#' && first > 1) --first;
+  return text[first - 1] == '&' ? first - 1 : text.size();
 }
 
 std::string fix_c1(std::string_view text) {
@@ -170,33 +182,80 @@ std::string remove_controls(std::string_view text) {
   });
 }
 
+/// Whether the repairs leave ASCII text unchanged, apart from its references.
+bool is_settled(std::string_view text) {
+  return std::ranges::all_of(
+      text, [](char c) { return (c >= 0x20 && c < 0x7F) || c == '\t' || c == '\n' || c == '\f'; });
+}
+
+/// All references of a settled text, and those that arise from them, if they stay settled. References never
+/// overlap, so the order does not matter and one pass is enough, however deep they are nested.
+std::optional<std::string> resolve_references(std::string_view text) {
+  std::string result, pending;  // `pending`: what references became, last character first
+  result.reserve(text.size());
+  for (std::size_t at = 0; at < text.size() || !pending.empty();) {
+    const char c = pending.empty() ? text[at++] : pending.back();
+    if (!pending.empty()) pending.pop_back();
+    result += c;
+    if (c != ';') continue;
+    const std::size_t start = reference_before(result);
+    if (start == result.size()) continue;
+    const std::string whole = result.substr(start);
+    const std::string characters = reference(whole);
+    if (characters == whole) continue;
+    if (!is_settled(characters)) return std::nullopt;
+    result.resize(start);
+    pending.append(characters.rbegin(), characters.rend());
+  }
+  return result;
+}
+
 std::string fix_line(std::string text, bool references) {
-  // Each round either changes nothing and ends, or removes something that no round adds; the
-  // bound is for texts made to be long chains of references to references.
-  constexpr int kRounds = 1000;
-  for (int round = 0; round < kRounds; ++round) {
+  Effort effort(text.size());
+  for (;;) {
+    if (is_settled(text)) {
+      if (!references) return text;
+      if (auto resolved = resolve_references(text)) return std::move(*resolved);
+    }
     const std::string before = text;
+    effort.spend(text.size());
     if (references) text = fix_references(text);
     if (is_ascii(text)) {
       // Of the other repairs only these three concern ASCII.
       text = remove_controls(remove_terminal_escapes(fix_line_ends(text)));
     } else {
-      text = fix_width(fix_ligatures(fix_c1(fix_mojibake(text))));
+      text = fix_width(fix_ligatures(fix_c1(fix_mojibake(text, effort))));
       text = remove_controls(remove_terminal_escapes(fix_line_ends(fix_quotes(text))));
       text = normalize_nfc(text);
     }
-    if (text == before) break;
+    if (text == before) return text;
   }
-  return text;
+}
+
+/// End of the segment that starts at `start`: a line, or a million characters of it.
+std::size_t segment_end(std::string_view text, std::size_t start) {
+  constexpr std::size_t kMost = 1'000'000;
+  const std::size_t end = std::min(text.find('\n', start), text.size() - 1) + 1;
+  if (end - start <= kMost) return end;
+  std::size_t at = start;
+  for (std::size_t count = 0; count < kMost && at < end; ++count) at += character_bytes(text[at]);
+  return at;
 }
 
 }  // namespace
+
+void Effort::spend(std::size_t characters) {
+  VIT_CHECK(characters <= left_, (Where{"tokenize", ErrorKind::argument}),
+            "a line of the text takes too many repairs, one after the other: references or wrong tables are "
+            "nested too deep");
+  left_ -= characters;
+}
 
 std::string fix_text(std::string_view text) {
   std::string result;
   bool references = true;
   for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size() - 1) + 1;
+    const std::size_t end = segment_end(text, start);
     const std::string_view line = text.substr(start, end - start);
     // Text with tags is HTML to be decoded elsewhere.
     references = references && line.find('<') == std::string_view::npos;

@@ -74,12 +74,23 @@ Words cut_behind_spaces(std::string_view text) {
   return words;
 }
 
+Words cut_as_clip(std::string_view text, const SplitterStep& step) {
+  ClipPattern pattern;
+  if (step.special) pattern = {.start = "<|startoftext|>", .end = "<|endoftext|>"};
+  Words words;
+  for (const std::string_view word : clip_words(text, pattern)) {
+    if (step.cut_special && (word == pattern.start || word == pattern.end)) {
+      for (const std::string_view part : gpt2_words(word)) words.emplace_back(part);
+    } else {
+      words.emplace_back(word);
+    }
+  }
+  return words;
+}
+
 Words split_one(std::string text, const SplitterStep& step, bool first) {
   switch (step.kind) {
-    case SplitterStep::Kind::clip_words: {
-      const auto words = clip_words(text, {});
-      return Words(words.begin(), words.end());
-    }
+    case SplitterStep::Kind::clip_words: return cut_as_clip(text, step);
     case SplitterStep::Kind::gpt2_words: {
       const auto words = gpt2_words(text);
       return Words(words.begin(), words.end());
@@ -129,6 +140,17 @@ std::string normalize(std::string text, const std::vector<NormalizerStep>& steps
   return text;
 }
 
+bool removes_start(std::string text, const std::vector<NormalizerStep>& steps) {
+  for (const NormalizerStep& step : steps) {
+    if (text.empty()) return false;
+    const bool is_pattern =
+        step.kind == NormalizerStep::Kind::replace && step.content.empty() && text.starts_with(step.pattern);
+    if (is_pattern || normalize_one(text.substr(0, character_bytes(text[0])), step).empty()) return true;
+    text = normalize_one(std::move(text), step);
+  }
+  return false;
+}
+
 std::vector<std::string> split_words(std::string text, const std::vector<SplitterStep>& steps, bool first) {
   if (text.empty()) return {};
   Words words{std::move(text)};
@@ -136,7 +158,11 @@ std::vector<std::string> split_words(std::string text, const std::vector<Splitte
     Words next;
     bool at_start = first;
     for (std::string& word : words) {
+      const std::string start = word.substr(0, character_bytes(word[0]));
       for (std::string& part : split_one(std::move(word), step, at_start)) next.push_back(std::move(part));
+      // Words are at the start as long as nothing in front of them is dropped.
+      if (at_start && step.kind != SplitterStep::Kind::space_mark)
+        first = !next.empty() && next[0].starts_with(start);
       at_start = false;
     }
     words = std::move(next);

@@ -54,10 +54,15 @@ struct SplitterStep {
   enum class Prepend { always, first, never };
   Kind kind = Kind::white_space;
   Prepend prepend = Prepend::always;
-  bool cut = true;
+  bool cut = true;           // at the marks
+  bool special = false;      // clip_words: CLIP's special tokens, as they are spelled, are words
+  bool cut_special = false;  // which GPT-2's expression cuts again
 };
 
-/// The words of one stretch of text. `first`: it is at the start.
+/// Whether the first character of `text` is removed, so that what remains does not start where the text does.
+bool removes_start(std::string text, const std::vector<NormalizerStep>& steps);
+
+/// The words of one stretch of text. `first`: it starts where the whole text does.
 std::vector<std::string> split_words(std::string text, const std::vector<SplitterStep>& steps, bool first);
 
 }  // namespace vit::internal

@@ -1,6 +1,8 @@
 // The three encodings.
 #include "vit/text/text_encoding.h"
 
+#include <algorithm>
+
 #include "vit/text/unicode.h"
 
 namespace vit::internal {
@@ -9,6 +11,11 @@ namespace {
 constexpr std::string_view kSpaceMark = "\u2581";
 
 }  // namespace
+
+bool PipelineEncoding::marks_first() const {
+  return std::ranges::any_of(
+      splitter, [](const SplitterStep& step) { return step.prepend == SplitterStep::Prepend::first; });
+}
 
 std::vector<TokenId> PipelineEncoding::encode(std::string_view text) const {
   std::vector<TokenId> ids;
@@ -19,6 +26,7 @@ std::vector<TokenId> PipelineEncoding::encode(std::string_view text) const {
       first = false;
       continue;
     }
+    if (first && marks_first() && removes_start(std::string(raw.text), normalizer)) first = false;
     const std::string normalized = normalize(std::string(raw.text), normalizer);
     for (const Stretch& stretch : added.split(normalized, true)) {
       if (stretch.id != kNoToken) {

@@ -26,6 +26,9 @@ struct PipelineEncoding {
   std::vector<SplitterStep> splitter;
 
   std::vector<TokenId> encode(std::string_view text) const;
+
+ private:
+  bool marks_first() const;
 };
 
 /// As SimpleTokenizer of CLIP in Python: CLIP's words, their merges, special tokens by their spelling.

@@ -1,6 +1,8 @@
 // From a word to the symbols it starts as, and to ids.
 #include "vit/text/text_model.h"
 
+#include <algorithm>
+
 #include "vit/text/unicode.h"
 
 namespace vit::internal {
@@ -10,6 +12,14 @@ void start_as_bytes(const ByteSymbols& symbols, std::string_view word, std::vect
   ids.reserve(word.size());
   for (const char byte : word) ids.push_back(symbols.inner[static_cast<unsigned char>(byte)]);
   if (!word.empty()) ids.back() = symbols.last[static_cast<unsigned char>(word.back())];
+}
+
+/// Whether all bytes of `text` have a token; if so their ids are appended.
+bool append_bytes(const ByteTokens& bytes, std::string_view text, std::vector<TokenId>& ids) {
+  const auto id_of = [&bytes](char byte) { return bytes[static_cast<unsigned char>(byte)]; };
+  if (std::ranges::any_of(text, [&](char byte) { return id_of(byte) == kNoToken; })) return false;
+  for (const char byte : text) ids.push_back(id_of(byte));
+  return true;
 }
 
 void start_as_characters(const BytePairModel& model, const Vocabulary& vocabulary, std::string_view word,
@@ -23,12 +33,7 @@ void start_as_characters(const BytePairModel& model, const Vocabulary& vocabular
       ids.push_back(*id);
       found = true;
     } else if (model.byte_fallback) {
-      found = true;
-      for (const char byte : character)
-        found = found && model.bytes[static_cast<unsigned char>(byte)] != kNoToken;
-      for (const char byte : character) {
-        if (found) ids.push_back(model.bytes[static_cast<unsigned char>(byte)]);
-      }
+      found = append_bytes(model.bytes, character, ids);
     }
     if (!found && model.unknown && !(after_unknown && model.fuse_unknown)) ids.push_back(*model.unknown);
     after_unknown = !found;
@@ -60,9 +65,14 @@ void TextModel::encode(std::string_view word, std::vector<TokenId>& ids) const {
   }
   const auto& unigram = std::get<UnigramModel>(algorithm);
   for (const Piece& piece : best_path(unigram, vocabulary, word)) {
-    // Joined unknown characters are looked up once more, as the library does.
-    ids.push_back(piece.id == unigram.unknown ? vocabulary.find(piece.text).value_or(unigram.unknown)
-                                              : piece.id);
+    if (piece.id != unigram.unknown) {
+      ids.push_back(piece.id);
+    } else if (const auto joined = vocabulary.find(piece.text)) {
+      // Joined unknown characters are looked up once more, as the library does.
+      ids.push_back(*joined);
+    } else if (!unigram.bytes || !append_bytes(*unigram.bytes, piece.text, ids)) {
+      ids.push_back(unigram.unknown);
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include "vit/text/tokenizer_folder.h"
 #include "vit/text/unicode.h"
 #include "vit/weights/checkpoint/checkpoint_files.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/open_weights.h"
 
 namespace vit {
@@ -103,8 +104,7 @@ std::vector<std::int32_t> framed(const std::vector<TokenId>& content, const Text
 }
 
 std::string words_of(const BuiltTokenizer& built, Cleaning cleaning, TextLibrary library) {
-  constexpr std::string_view kRepairs =
-      "repairs as in ftfy (UTF-8 read as Latin-1 or windows-1252, but no other tables), HTML decoded twice, ";
+  constexpr std::string_view kRepairs = "repairs as in ftfy, HTML decoded twice, ";
   std::string words = std::string(to_string(library)) + ": ";
   switch (cleaning) {
     case Cleaning::none: return words + built.steps;
@@ -178,6 +178,12 @@ Tokenizer Tokenizer::load_for_model(const std::filesystem::path& model,
   }
   if (of_model) folder.context_length = of_model->context_length;
   if (weights && folder.context_length == 0) folder.context_length = weights->context_length;
+  if (of_model && folder.context_length == 0 && of_model->has("config.json")) {
+    // Where the text tower's part of config.json is, its family knows.
+    const CheckpointFolder checkpoint(model);
+    if (const auto& tower = checkpoint.parsed<TextConfig>())
+      folder.context_length = tower->config.context_length;
+  }
   folder.vocabulary_size = options.vocabulary_size;
   if (weights && folder.vocabulary_size == 0) folder.vocabulary_size = weights->vocabulary_size;
   return build(folder);

@@ -3,6 +3,7 @@
 #include "vit/text/tokenizer_folder.h"
 
 #include <algorithm>
+#include <set>
 
 #include "vit/base/check.h"
 #include "vit/text/clip_files.h"
@@ -21,21 +22,26 @@ using Split = SplitterStep;
        ", which is missing; published at huggingface.co/", published);
 }
 
+/// The largest published number is about 6,000 (Gemma's).
+constexpr std::size_t kMaxAdded = 200'000;
+
 /// Tokens that a class searches in texts: those of the files, and special tokens that are not among them.
 /// Of two spellings of one token, plain strings come last and are used.
 std::vector<AddedToken> tokens_to_add(const TokenizerFolder& folder, const std::vector<AddedToken>& of_file) {
   std::vector<AddedToken> tokens = folder.has_added ? folder.added : of_file;
-  const auto same_text = [](const std::string& text) {
-    return [&text](const AddedToken& other) { return other.text == text; };
-  };
-  const std::size_t listed = tokens.size();
-  for (const SpecialToken& special : folder.special) {
-    const auto same = same_text(special.token.text);
-    const auto end_of_listed = tokens.begin() + static_cast<std::ptrdiff_t>(listed);
-    if (std::any_of(tokens.begin(), end_of_listed, same)) continue;
-    if (!special.plain && std::any_of(end_of_listed, tokens.end(), same)) continue;
-    tokens.push_back(special.token);
+  VIT_CHECK(tokens.size() + folder.special.size() <= kMaxAdded, kWhere.with(ErrorKind::unsupported),
+            folder.folder.string(), ": ", tokens.size() + folder.special.size(),
+            " added tokens, more than the ", kMaxAdded, " allowed");
+  std::set<std::string_view> listed, special;  // texts
+  std::vector<AddedToken> more;
+  for (const AddedToken& token : tokens) listed.insert(token.text);
+  for (const SpecialToken& candidate : folder.special) {
+    const std::string& text = candidate.token.text;
+    if (listed.contains(text) || (!candidate.plain && special.contains(text))) continue;
+    special.insert(text);
+    more.push_back(candidate.token);
   }
+  tokens.insert(tokens.end(), more.begin(), more.end());
   return tokens;
 }
 
@@ -120,7 +126,7 @@ BuiltTokenizer build_clip(const TokenizerFolder& folder) {
   encoding.normalizer = {{.kind = Step::Kind::nfc},
                          {.kind = Step::Kind::replace_spaces, .content = " ", .least = 1},
                          {.kind = Step::Kind::lower_letters}};
-  encoding.splitter = {{.kind = Split::Kind::clip_words}};
+  encoding.splitter = {{.kind = Split::Kind::clip_words, .special = true, .cut_special = true}};
   add_tokens(folder, added, encoding);
   const Vocabulary& vocabulary = encoding.model.vocabulary;
   TextFrame frame = frame_with_padding(folder, vocabulary);
@@ -201,7 +207,9 @@ BuiltTokenizer build_unigram(const TokenizerFolder& folder) {
     charsmap = charsmap_of(file);
     added = std::move(file.added);
     encoding.emplace(PipelineEncoding{std::move(file.model), {}, {}, {}});
-    std::get<UnigramModel>(encoding->model.algorithm).unknown = xlm_roberta ? 3 : 2;
+    auto& model = std::get<UnigramModel>(encoding->model.algorithm);
+    model.unknown = xlm_roberta ? 3 : 2;
+    model.bytes.reset();  // the classes rebuild the model without them
   } else if (folder.has(model_file)) {
     SentencePieceModel source = load_sentencepiece(folder.file(model_file));
     charsmap = std::move(source.charsmap);

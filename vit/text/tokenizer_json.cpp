@@ -159,7 +159,7 @@ TextModel ModelReader::finish() {
     model.scores = std::move(scores);
     model.unknown = *unknown_id;
     model.finish(vocabulary, kWhere);
-    // Byte fallback is handled by the classes: those of transformers do not use it.
+    if (byte_fallback) model.bytes = byte_tokens(vocabulary);
     return {std::move(vocabulary), std::move(model)};
   }
   if (type == "WordPiece") {

@@ -106,11 +106,12 @@ SplitterStep metaspace_step(const Json& step) {
   return made;
 }
 
-/// CLIP's expression, with or without the spellings of its special tokens (which have already been
-/// extracted).
+/// CLIP's special tokens as its expression may have them in front. In the text they have been extracted
+/// already, but lower case makes them of capitals.
+constexpr std::string_view kClipSpecial = R"(<\|startoftext\|>|<\|endoftext\|>|)";
+
 bool is_clip_expression(std::string_view expression) {
-  constexpr std::string_view kSpecial = R"(<\|startoftext\|>|<\|endoftext\|>|)";
-  if (expression.starts_with(kSpecial)) expression.remove_prefix(kSpecial.size());
+  if (expression.starts_with(kClipSpecial)) expression.remove_prefix(kClipSpecial.size());
   return expression == R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)";
 }
 
@@ -118,8 +119,9 @@ SplitterStep split_step(const Json& step) {
   const Json pattern = step.at("pattern");
   const std::string behavior(step.at("behavior").as_string());
   const bool invert = step.find_bool("invert").value_or(false);
-  if (is_clip_expression(pattern.find_string("Regex").value_or("")) && behavior == "Removed" && invert) {
-    return {.kind = SplitterStep::Kind::clip_words};
+  const std::string expression = pattern.find_string("Regex").value_or("");
+  if (is_clip_expression(expression) && behavior == "Removed" && invert) {
+    return {.kind = SplitterStep::Kind::clip_words, .special = expression.starts_with(kClipSpecial)};
   }
   if (pattern.find_string("String") == " " && behavior == "MergedWithPrevious" && !invert) {
     return {.kind = SplitterStep::Kind::space_with_previous};
@@ -142,9 +144,13 @@ void append_splitter(const Json& step, SplitterSteps& steps) {
   } else if (type == "ByteLevel") {
     VIT_CHECK(!step.find_bool("add_prefix_space").value_or(true), kWhere, step.where(),
               ".add_prefix_space is not known");
-    // Part of clip_words; its own expression splits nothing that CLIP's has not split.
-    if (!steps.empty() && steps.back().kind == SplitterStep::Kind::clip_words) return;
-    VIT_CHECK(steps.empty() && step.find_bool("use_regex").value_or(true), kWhere, step.where(),
+    const bool uses_regex = step.find_bool("use_regex").value_or(true);
+    // Part of clip_words; of what CLIP's expression has split, its own splits only special tokens.
+    if (!steps.empty() && steps.back().kind == SplitterStep::Kind::clip_words) {
+      steps.back().cut_special = uses_regex;
+      return;
+    }
+    VIT_CHECK(steps.empty() && uses_regex, kWhere, step.where(),
               ": ByteLevel is supported by itself with its own expression (GPT-2's), and after CLIP's");
     steps.push_back({.kind = SplitterStep::Kind::gpt2_words});
   } else if (type == "BertPreTokenizer") {

@@ -51,8 +51,8 @@ std::vector<Piece> best_path(const UnigramModel& model, const Vocabulary& vocabu
     bool covered = false;
     const auto offer = [&](std::size_t length, double score, TokenId id) {
       Node& end = nodes[start + length];
-      const double sum = score + until_here;
-      if (end.start == Node::kUnreached || sum > end.score) end = {rounded(sum), start, id};
+      const double sum = rounded(rounded(score) + until_here);
+      if (end.start == Node::kUnreached || sum > end.score) end = {sum, start, id};
     };
     PrefixHash hash;
     const std::size_t longest = std::min(vocabulary.longest_bytes(), text.size() - start);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct UnigramModel {
   std::vector<double> scores;    // by id
   std::vector<PieceKind> kinds;  // by id; empty: all are normal
   TokenId unknown = 0;
-  /// Sums are rounded to float32 after each token, as in SentencePiece; in float64 otherwise, as in
+  std::optional<ByteTokens> bytes;  // of characters without a token, where all of theirs exist
+  /// Sums are float32, rounded before they are compared, as in SentencePiece; float64 otherwise, as in
   /// tokenizers.
   enum class Sums { float64, float32 } sums = Sums::float64;
 

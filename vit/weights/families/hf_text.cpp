@@ -104,6 +104,10 @@ Json text_config(const Json& whole) {
   return json;
 }
 
+std::int32_t end_token_of(const Json& json) {
+  return static_cast<std::int32_t>(json.find_size("eos_token_id", {0, kCount.max}).value_or(49407));
+}
+
 TextConfig read_sizes(const SourceFiles& files, const Json& json, bool siglip) {
   TextConfig c;
   c.library = "transformers";
@@ -123,9 +127,8 @@ void read_clip(const SourceFiles& files, const Json& json, const std::string& ty
   TextConfig& c = out.config;
   const bool metaclip = type.starts_with("metaclip_2");
   c.family = metaclip ? "metaclip2" : "clip";
-  const std::int64_t end = json.find_integer("eos_token_id").value_or(49407);
-  c.end_token = static_cast<std::int32_t>(end);
-  c.pooling = !metaclip && end == 2 ? TextPooling::largest_id : TextPooling::end_token;
+  c.end_token = end_token_of(json);
+  c.pooling = !metaclip && c.end_token == 2 ? TextPooling::largest_id : TextPooling::end_token;
   if (!is_text_alone(type) || hf_class_contains(*files.config, "WithProjection"))
     c.projection_dim = files.config->find_size("projection_dim", kCount).value_or(512);
   out.layout.add(kClipProjection);
@@ -136,7 +139,7 @@ void read_owl(const SourceFiles& files, const Json& json, const std::string& typ
   c.family = type;
   c.context_length = json.find_size("max_position_embeddings", kCount).value_or(16);
   c.pooling = TextPooling::largest_id;
-  c.end_token = static_cast<std::int32_t>(json.find_integer("eos_token_id").value_or(49407));
+  c.end_token = end_token_of(json);
   c.projection_dim = files.config->find_size("projection_dim", kCount).value_or(512);
   if (files.tensors.find(files.root + "text_projection.weight") != nullptr) {  // saved without boxes
     out.layout.add(kClipProjection);
