@@ -204,7 +204,7 @@ TEST_CASE("serve: img2vec-neural names no model, and gets the first that gives v
   CHECK(vector.json().at("vector").size() == vector.json().at("dim").as_size());
 }
 
-TEST_CASE("serve: what cannot be done in time is told by the time since the request began") {
+TEST_CASE("serve: what cannot be done in time is found out by the time since the request began") {
   const TestFolder folder;
   const std::string file = folder / "a.ppm";
   write_picture(file, 20, 20, 1);
