@@ -21,7 +21,7 @@ constexpr Classes kBad = 1u << 2;      // signs that hardly occur in intact text
 constexpr Classes kLaw = 1u << 3;      // paragraph and section
 constexpr Classes kCurrency = 1u << 4;
 constexpr Classes kOpening = 1u << 5;  // marks in front of words
-constexpr Classes kClosing = 1u << 6;  // marks behind words
+constexpr Classes kClosing = 1u << 6;  // marks after words
 constexpr Classes kNumeric = 1u << 7;
 constexpr Classes kFaces = 1u << 8;  // letters used to draw faces
 constexpr Classes kUpper = 1u << 9;  // Latin capitals with an accent
@@ -132,7 +132,7 @@ struct Place {
   }
 };
 constexpr std::size_t kLongest = 7;
-using Rule = std::array<Place, kLongest>;  // the places behind the last are unused
+using Rule = std::array<Place, kLongest>;  // those after the last place are unused
 
 constexpr std::u16string_view kAOrA = u"\u00C2\u00C3";
 // Second bytes of Arabic letters, next to the classes.
@@ -163,7 +163,7 @@ const std::vector<Rule>& rules() {
       {{{kAccented}, {kOpening | kClosing}, {kWord}}},
       {{{0, u"\u0152\u0153"}, {kNotLatin}}},
       {{{kUpper}, {0, u"\u00B0"}}},
-      // Windows-1252: frequent pairs, Arabic, South Asian scripts, spaces behind a capital A.
+      // Windows-1252: frequent pairs, Arabic, South Asian scripts, spaces after a capital A.
       {{{0, u"\u00C2\u00C3\u00CE\u00D0"},
         {kOpening | kClosing,
          u"\u20AC\u0153\u0160\u0161\u00A2\u00A3\u0178\u017E\u00A0\u00AD\u00AE\u00A9\u00B0\u00B7\u00BB\u2013"
