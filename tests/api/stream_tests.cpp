@@ -185,7 +185,7 @@ TEST_CASE("stream: an image beyond the tables of columns and rows fails by itsel
   config.mlp.dim = 48;
   config.position.added = AddedTable::columns_and_rows;
   config.position.added_grid = {4, 4};
-  config.position.resampling = position::TableResampling::bicubic;
+  config.position.resampling = TableResampling::bicubic_antialias;
   Session session(Model::random(config), {.threads = 1});
   const auto source = [](std::size_t index) {
     return ImageSource(LoadPixels([index] {
