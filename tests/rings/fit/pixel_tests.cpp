@@ -531,10 +531,6 @@ TEST_CASE("pixels: wrong use is named") {
                        "shifts"));
 }
 
-}  // namespace vit
-
-TEST_SUITE_END();
-
 TEST_CASE("pixels: what was moved from, and heads that contradict themselves, are errors") {
   const Image image = sample();
   PixelExtractor extractor(shipped_model(), native(), 1);
@@ -543,7 +539,7 @@ TEST_CASE("pixels: what was moved from, and heads that contradict themselves, ar
   PixelTrainer trainer;
   trainer.add(features, labels, 1);
   PixelHead head = trainer.fit();
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   for (const std::size_t count : {1, 8}) {
     head.classifier.labels.assign(count, "a");
     CHECK_ERROR(ErrorKind::argument, ("labels with coefficients"), head.classes(features, 1));
@@ -561,3 +557,7 @@ TEST_CASE("pixels: what was moved from, and heads that contradict themselves, ar
   CHECK_ERROR(ErrorKind::argument, ("moved from"), extractor.extract(image));
   CHECK_ERROR(ErrorKind::argument, ("moved from"), extractor.model());
 }
+
+}  // namespace vit
+
+TEST_SUITE_END();
