@@ -87,9 +87,10 @@ TEST_CASE("image: a fixed size takes the place of limits, in whole cells") {
     const char* architecture;
     std::size_t cell;
   } models[] = {{"kimi_vl", 28}, {"kimi_k2_5", 28}, {"qwen2_vl_2b", 28}, {"pixtral_12b", 16}};
-  for (const auto& [architecture, cell] : models) {
-    CAPTURE(architecture);
-    const auto config = Checkpoint::random(architecture)
+  for (const auto& model : models) {
+    CAPTURE(model.architecture);
+    const std::size_t cell = model.cell;
+    const auto config = Checkpoint::random(model.architecture)
                             .preprocess_config({.kind = InputSize::Kind::fixed, .height = 448, .width = 230});
     REQUIRE(config);
     const std::size_t width = (230 + cell / 2) / cell * cell;

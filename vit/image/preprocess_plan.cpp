@@ -5,7 +5,6 @@
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
-#include "vit/config/patch.h"
 #include "vit/image/preprocess.h"
 #include "vit/image/preprocess_steps.h"
 #include "vit/image/token_sizes.h"
@@ -199,9 +198,9 @@ PreprocessConfig with_input_size(const PreprocessConfig& config, const InputSize
     out.crop_multiple = patch_size;
     return out;
   }
-  VIT_CHECK(size.height > 0 && size.width > 0 && size.height <= kMaxInputEdge && size.width <= kMaxInputEdge,
-            kWhere, "an input of ", size.height, " x ", size.width, " pixels; the longest edge is ",
-            kMaxInputEdge);
+  constexpr std::size_t kMost = std::size_t{1} << 22;  // the longest edge to resize to
+  VIT_CHECK(size.height > 0 && size.width > 0 && size.height <= kMost && size.width <= kMost, kWhere,
+            "an input of ", size.height, " x ", size.width, " pixels; edges are 1 to ", kMost);
   if (!config.crop || config.crop_multiple != 0) {
     replace_target(out, size);
     return out;

@@ -152,7 +152,7 @@ TEST_CASE("apps: depth writes each kind of file for each image, and continues af
     write_text(folder / "foreign/a.png", "my own file");
     const RunResult resumed =
         run_dense("depth", "hf-depth-anything",
-                  {folder / "in/a.ppm", "--format", "png", "--resume", "--output", folder / "foreign/"});
+                  {folder / "in/a.ppm", "--format", "png16", "--resume", "--output", folder / "foreign/"});
     CHECK(resumed.exit_code == 1);
     CHECK(resumed.err.find("foreign/a.png is there") != std::string::npos);
     CHECK(read_text(folder / "foreign/a.png") == "my own file");
