@@ -195,7 +195,11 @@ struct NpyFile {
 };
 
 NpyFile open_npy(const std::filesystem::path& path) {
-  VIT_CHECK(std::filesystem::is_regular_file(path), "npy", "is a pipe or device, expected a regular file");
+  std::error_code unknown;
+  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+  VIT_CHECK(std::filesystem::exists(status), (Where{"npy", ErrorKind::io}), "no such file");
+  VIT_CHECK(std::filesystem::is_regular_file(status), "npy",
+            "is a folder, pipe or device, expected a regular file");
   std::ifstream file(path, std::ios::binary);
   VIT_CHECK(file.is_open(), "npy", "cannot open the file: ", std::strerror(errno));
   std::error_code no_size;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "apps/vit/ground/read_rest.h"
+#include "apps/vit/ground/sha256.h"
 #include "vit/base/check.h"
 #include "vit/io/json.h"
 
@@ -96,7 +97,8 @@ void for_each_json_line(std::string_view text, const std::string& name, const Js
   }
 }
 
-BoxesFile::BoxesFile(std::string_view text, const std::string& name, std::span<const std::string> labels) {
+BoxesFile::BoxesFile(std::string_view text, const std::string& name, std::span<const std::string> labels)
+    : digest_(sha256(std::as_bytes(std::span(text)))) {
   for_each_json_line(text, name, kLimits, [&](const Json& line) {
     add_boxes(line, labels, boxes_[std::string(line.at("file").as_string())]);
   });

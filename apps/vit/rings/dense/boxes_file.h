@@ -37,8 +37,11 @@ class BoxesFile {
 
   /// The boxes of an input, null where no line is of it.
   const std::vector<Box>* find(const std::string& name) const;
+  /// SHA-256 of the text.
+  const std::string& digest() const noexcept { return digest_; }
 
  private:
+  std::string digest_;
   std::map<std::string, std::vector<Box>> boxes_;
 };
 

@@ -109,6 +109,9 @@ class DetectWork : public ImageWork {
     if (!detector_) return std::nullopt;
     outputs_.note("threshold", text(options_.threshold.value_or(detector_->threshold())));
     outputs_.note("classes", detector_->labels());
+    outputs_.note("templates", read_templates(options_.templates));
+    const std::filesystem::path& words = options_.texts.file;
+    outputs_.note_file("vectors", words.extension() == ".safetensors" ? words : std::filesystem::path());
     outputs_.open(run);
     return detector_->request();
   }

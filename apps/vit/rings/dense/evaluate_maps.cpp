@@ -13,6 +13,7 @@
 #include "apps/vit/outputs/result_names.h"
 #include "apps/vit/rings/dense/dense_options.h"
 #include "apps/vit/rings/dense/map_comparison.h"
+#include "apps/vit/rings/dense/panoptic_truth.h"
 #include "apps/vit/rings/dense/segment_pixels.h"
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
@@ -161,10 +162,12 @@ class MapMeasure : public Measure {
     MapRun work(options_, evaluation);
     const std::vector<std::string> folder{evaluation.folder.string()};
     std::istringstream none;
+    const bool is_panoptic = options_.truth.extension() == ".json";
+    const std::filesystem::path pictures = is_panoptic ? PanopticTruth::folder_of(options_.truth) : "";
     return run_images({.name = "evaluate",
                        .common = evaluation.common,
                        .list = [&] { return list_inputs(folder, none); },
-                       .reads = {options_.truth, evaluation.common.model_options.dense.head}},
+                       .reads = {options_.truth, pictures, evaluation.common.model_options.dense.head}},
                       work);
   }
 

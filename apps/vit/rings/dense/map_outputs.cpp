@@ -16,6 +16,7 @@
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/output_file.h"
 #include "apps/vit/ground/read_rest.h"
+#include "apps/vit/ground/sha256.h"
 #include "apps/vit/ground/standard_streams.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
@@ -25,6 +26,7 @@
 #include "apps/vit/outputs/parts_folder.h"
 #include "apps/vit/outputs/result_names.h"
 #include "vit/base/check.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 namespace fs = std::filesystem;
@@ -35,7 +37,8 @@ constexpr const char* kFactsFile = "run.json";  // of a folder
 
 }  // namespace
 
-MapFolder::MapFolder(fs::path folder, std::vector<std::string> endings, const RunFacts& facts, bool resume)
+MapFolder::MapFolder(fs::path folder, std::vector<std::string> endings, std::span<const fs::path> names,
+                     const RunFacts& facts, bool resume)
     : folder_(std::move(folder)), endings_(std::move(endings)) {
   make_folder(folder_);
   const fs::path path = folder_ / kFactsFile;
@@ -48,6 +51,11 @@ MapFolder::MapFolder(fs::path folder, std::vector<std::string> endings, const Ru
                  " holds results of an earlier run; --resume goes on with it, or name another folder");
     parse_run_facts(found, path.string()).check_same(facts, folder_.string());
     return;
+  }
+  for (const fs::path& name : names) {
+    VIT_CHECK(!resume || !has(name), (Where{"resume", ErrorKind::mismatch}), path.string(),
+              ": is empty or missing, so the origin of ", (folder_ / name).string() + endings_.front(),
+              " is unknown; give another folder");
   }
   const std::string json = facts.json();
   const int descriptor = ::fileno(run_.get());
@@ -279,7 +287,7 @@ void MapOutputs::open_output(const Model& model) {
   }
   facts_.emplace_back("formats", words);
   const std::vector<std::string> features{command_};
-  folder_.emplace(options_.output, std::move(endings),
+  folder_.emplace(options_.output, std::move(endings), names_,
                   RunFacts{.model = run_model(options_.common, model, features), .others = facts_},
                   options_.resume);
 }
@@ -307,6 +315,11 @@ void MapOutputs::note(std::string name, std::span<const std::string> values) {
 
 void MapOutputs::note(std::string name, std::string value) {
   facts_.emplace_back(std::move(name), std::move(value));
+}
+
+void MapOutputs::note_file(std::string name, const fs::path& path) {
+  if (!writes_folder()) return;  // nothing else is continued
+  note(std::move(name), path.empty() ? "none" : sha256(internal::SourceFile(path, "resume")));
 }
 
 bool MapOutputs::writes(std::string_view word) const {

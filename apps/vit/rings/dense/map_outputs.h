@@ -26,11 +26,11 @@ namespace vit::app {
 /// A folder with files for each image, named after it, and run.json, which says what made them.
 class MapFolder {
  public:
-  /// Makes the folder and locks it. `endings` of the files of each image: ".png", "_color.png". Throws
-  /// UsageError if it holds results of an earlier run and `resume` is not set, Error if they were made
-  /// otherwise.
-  MapFolder(std::filesystem::path folder, std::vector<std::string> endings, const RunFacts& facts,
-            bool resume);
+  /// Makes the folder and locks it. `endings` of the files of each image: ".png", "_color.png"; `names` of the
+  /// images. Throws UsageError if it holds results of an earlier run and `resume` is not set, Error if they
+  /// were made otherwise, or to resume files of these names of which nothing says what made them.
+  MapFolder(std::filesystem::path folder, std::vector<std::string> endings,
+            std::span<const std::filesystem::path> names, const RunFacts& facts, bool resume);
 
   /// Whether all files of the image are there.
   bool has(const std::filesystem::path& name) const;
@@ -88,12 +88,15 @@ class MapOutputs {
   /// A value that results depend on, which a run that is continued must have, too.
   void note(std::string name, std::string value);
   void note(std::string name, std::span<const std::string> values);  // a line each
+  /// The contents of a file that results depend on; "" = none. Throws Error if it cannot be read.
+  void note_file(std::string name, const std::filesystem::path& path);
   /// Replaces videos by their frames and opens the outputs; images whose files are there are passed over.
   void open(ImageRun& run);
 
   /// Whether files of this kind are written.
   bool writes(std::string_view word) const;
   bool writes_arrays() const { return options_.writes_arrays(); }
+  bool writes_folder() const { return options_.writes_folder(); }
   bool has_page() const noexcept { return !options_.html.empty(); }
   int threads() const noexcept { return options_.common.session.threads; }
 

@@ -89,10 +89,15 @@ PanopticTruth::PanopticTruth(const fs::path& path, std::span<const std::string> 
         .png = std::string(annotation.at("file_name").as_string()),
         .segments = read_segments(annotation.at("segments_info"), classes)};
   }
-  // PNG files are in a folder with the name of the annotations, or next to them
+  folder_ = folder_of(path);
+}
+
+fs::path PanopticTruth::folder_of(const fs::path& path) {
+  // with the name of the annotations, or the one that they are in
   std::error_code error;
-  folder_ = path.parent_path() / path.stem();
-  if (!fs::is_directory(folder_, error)) folder_ = path.parent_path();
+  const fs::path own = path.parent_path() / path.stem();
+  if (fs::is_directory(own, error)) return own;
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
 Tensor<std::int32_t> PanopticTruth::map(const fs::path& name, ImageSize size) const {

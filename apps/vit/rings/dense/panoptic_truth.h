@@ -21,6 +21,9 @@ class PanopticTruth {
   /// the file and what is wrong.
   PanopticTruth(const std::filesystem::path& path, std::span<const std::string> labels);
 
+  /// The folder of the PNG files of annotations in this file.
+  static std::filesystem::path folder_of(const std::filesystem::path& path);
+
   /// The segments of an image. Throws Error if there is no annotation of this name.
   const std::vector<PanopticSegment>& segments(const std::filesystem::path& name) const {
     return entry(name).segments;

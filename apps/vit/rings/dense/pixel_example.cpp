@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/sha256.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/png_values.h"
 #include "vit/base/check.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 namespace {
@@ -92,8 +94,18 @@ Tensor<std::int32_t> labels_of_mask(const Example& example, ImageSize size) {
 
 }  // namespace
 
-fs::path example_file(const std::string& like) {
-  return like.empty() ? fs::path() : parse_example(like).image;
+std::vector<fs::path> example_files(const std::string& like) {
+  if (like.empty()) return {};
+  const Example example = parse_example(like);
+  if (example.mask.empty()) return {example.image};
+  return {example.image, example.mask};
+}
+
+std::string example_digest(const std::string& like) {
+  std::string out;
+  for (const fs::path& file : example_files(like)) out += sha256(internal::SourceFile(file, kExample)) + " ";
+  for (const std::size_t number : parse_example(like).numbers) out += text(number, ",");
+  return out;
 }
 
 PixelHead learn_example(const std::string& like, const std::shared_ptr<const Model>& model,

@@ -183,7 +183,7 @@ class PoseWork : public ImageWork {
     labels_ = estimator.labels();
     num_keypoints_ = estimator.model()->dense_config()->find(Output::heatmaps)->channels;
     if (!options_.boxes.empty()) boxes_.emplace(BoxesFile::read(options_.boxes, options_.labels));
-    outputs_.note("boxes", options_.boxes.string());
+    outputs_.note("boxes", boxes_ ? boxes_->digest() : "none");
     outputs_.note("labels", options_.labels);
     outputs_.open(run);
     return estimator.request();

@@ -26,6 +26,10 @@ class PhrasePrompts {
   /// phrases or with one that is no phrase; Error for a damaged file.
   explicit PhrasePrompts(const PromptChoices& choices);
 
+  /// What is asked for in words; none for boxes alone.
+  const std::vector<std::string>& phrases() const noexcept { return phrases_; }
+  /// SHA-256 of the file of boxes; "none" without one.
+  const std::string& boxes_digest() const noexcept { return boxes_digest_; }
   /// Names of the classes; that of a prompt of only boxes is the model's word for it.
   const std::vector<std::string>& labels() const noexcept { return labels_; }
   /// Those of an image. Throws Error if there are neither phrases nor boxes for it.
@@ -37,6 +41,7 @@ class PhrasePrompts {
   std::vector<std::string> phrases_, labels_;
   std::map<std::string, std::vector<ExampleLine>> boxes_;
   std::filesystem::path boxes_file_;
+  std::string boxes_digest_ = "none";
 };
 
 /// The facts on which results depend, for runs that are continued.

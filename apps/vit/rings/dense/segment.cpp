@@ -175,6 +175,7 @@ class SegmentWork : public ImageWork {
     for (const std::size_t index : segments_.stuff) stuff += text(stuff.empty() ? "" : ",", index);
     outputs_.note("stuff", stuff);
     outputs_.note("palette", text(static_cast<int>(options_.palette)));
+    outputs_.note("labels", segments_.labels);
     outputs_.open(run);
     return Segmenter(model, segments_).request();
   }

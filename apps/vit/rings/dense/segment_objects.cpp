@@ -2,15 +2,18 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "apps/vit/ground/sha256.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/npy.h"
 #include "apps/vit/rings/dense/prompt_results.h"
 #include "apps/vit/rings/dense/prompt_run.h"
 #include "vit/base/check.h"
+#include "vit/io/source_file.h"
 
 namespace vit::app {
 namespace {
@@ -22,12 +25,35 @@ class ObjectPrompts {
     if (!choices.objects.empty()) {
       if (!choices.points.empty() || choices.box)
         fail_usage("--objects says what the objects are; --points and --box mean one of one image");
-      all_ = parse_objects(read_prompts_file(choices.objects), choices.objects.string());
+      const std::string text = read_prompts_file(choices.objects);
+      digest_ = sha256(std::as_bytes(std::span(text)));
+      all_ = parse_objects(text, choices.objects.string());
       return;
     }
     one_.emplace();
     one_->points = choices.points;
     if (choices.box) one_->box.push_back(*choices.box);
+    for (const PointLine& point : choices.points)
+      digest_ += text(digest_.empty() ? "" : " ", point.x, ",", point.y, point.positive ? "" : ",-");
+    if (const std::optional<Box>& box = choices.box)
+      digest_ += text(" in ", box->x0, ",", box->y0, ",", box->x1, ",", box->y1);
+  }
+
+  /// What is asked: points and box, or the SHA-256 of the file.
+  const std::string& asked() const noexcept { return digest_; }
+  /// The file of a mask: next to the file of prompts, unless its path says otherwise.
+  std::filesystem::path mask_file(const ObjectLine& object) const {
+    return file_.parent_path() / object.mask;
+  }
+  /// Those of all objects.
+  std::vector<std::filesystem::path> mask_files() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& [image, objects] : all_) {
+      for (const ObjectLine& object : objects) {
+        if (!object.mask.empty()) files.push_back(mask_file(object));
+      }
+    }
+    return files;
   }
 
   bool is_of_one_image() const noexcept { return one_.has_value(); }
@@ -42,6 +68,7 @@ class ObjectPrompts {
 
  private:
   std::filesystem::path file_;
+  std::string digest_;
   std::map<std::string, std::vector<ObjectLine>> all_;
   std::optional<ObjectLine> one_;
 };
@@ -54,13 +81,19 @@ class ObjectWork : public ImageWork {
         outputs_("segment", job.run, kPromptFormats, {"png", "color"}),
         json_(job.run.has_word("json") || job.run.writes_arrays()) {}
 
-  int run() { return outputs_.run(*this, {job_.choices.objects}); }
+  int run() {
+    std::vector<std::filesystem::path> reads = prompts_.mask_files();
+    reads.push_back(job_.choices.objects);
+    return outputs_.run(*this, std::move(reads));
+  }
 
  private:
   std::optional<Request> load(ImageRun& run) override {
     const auto model = load_prompts(run, job_.run.common, PromptUse::objects);
     note_prompts(outputs_, job_);
     outputs_.note("masks", job_.choices.all_masks ? "all" : "best");
+    outputs_.note("objects", prompts_.asked());
+    outputs_.note("mask_files", digests_of_masks());
     outputs_.open(run);
     if (prompts_.is_of_one_image() && run.inputs().size() > 1)
       fail_usage("--points and --box mean an object of one image, and there are ", run.inputs().size(),
@@ -81,6 +114,32 @@ class ObjectWork : public ImageWork {
 
   int finish(ImageRun& run) override { return outputs_.finish(run); }
 
+  /// Of the masks that can be read, in their order; the others fail with their image.
+  std::vector<std::string> digests_of_masks() const {
+    std::vector<std::string> digests;
+    if (!outputs_.writes_folder()) return digests;
+    for (const std::filesystem::path& file : prompts_.mask_files()) {
+      std::string& digest = digests.emplace_back("none");
+      failure_of([&] { digest = sha256(internal::SourceFile(file, "resume")); });
+    }
+    return digests;
+  }
+
+  /// The logits of an object's mask. Throws Error that names the file.
+  Tensor<float> read_mask(const ObjectLine& object) const {
+    const std::filesystem::path file = prompts_.mask_file(object);
+    Tensor<float> mask;
+    try {
+      mask = load_npy_floats(file);
+    } catch (const Error& error) {
+      fail(Where("prompts", error.kind()), "the mask ", file.string(), ": ", error.message());
+    }
+    while (mask.shape().rank() > 2 && mask.dim(0) == 1) mask = without_first(std::move(mask));
+    VIT_CHECK(mask.shape().rank() == 2, (Where{"prompts", ErrorKind::mismatch}), "the mask ", file.string(),
+              ": expected (h, w) logits, found ", mask.shape().to_string());
+    return mask;
+  }
+
   ObjectMasks masks_of_object(const PromptFeatures& features, const ObjectLine& object) {
     ObjectPrompt prompt;
     for (const PointLine& point : object.points)
@@ -88,11 +147,7 @@ class ObjectWork : public ImageWork {
     if (!object.box.empty()) prompt.box = object.box.front();
     Tensor<float> mask;
     if (!object.mask.empty()) {
-      // next to the file of prompts, unless the path says otherwise
-      mask = load_npy_floats(job_.choices.objects.parent_path() / object.mask);
-      while (mask.shape().rank() > 2 && mask.dim(0) == 1) mask = without_first(std::move(mask));
-      VIT_CHECK(mask.shape().rank() == 2, (Where{"prompts", ErrorKind::mismatch}), object.mask,
-                ": a mask is (h, w) logits, found ", mask.shape().to_string());
+      mask = read_mask(object);
       prompt.mask = mask;
     }
     return segmenter_->segment_object(

@@ -121,8 +121,9 @@ class PixelWork : public ImageWork {
     if (is_prompt_model(run_.common))
       fail_usage("--classifier and --like: ", model_path(run_.common).string(),
                  " is a model of prompts; --classes, --boxes or --points ask it");
-    std::vector<std::filesystem::path> reads{options_.classifier, example_file(options_.like),
-                                             options_.upsampler};
+    std::vector<std::filesystem::path> reads = example_files(options_.like);
+    reads.push_back(options_.classifier);
+    reads.push_back(options_.upsampler);
     if (!options_.classifier.empty()) reads.push_back(PixelHead::upsampler_file(options_.classifier));
     return outputs_.run(*this, std::move(reads));
   }
@@ -145,7 +146,7 @@ class PixelWork : public ImageWork {
     }
     palette_ = class_colors(labels_.size());
     outputs_.note("classifier", options_.classifier.empty()
-                                    ? options_.like
+                                    ? example_digest(options_.like)
                                     : sha256(internal::SourceFile(options_.classifier, kSegmentPixels)));
     outputs_.note("regions", options_.regions ? "yes" : "no");
     outputs_.open(run);

@@ -11,6 +11,7 @@
 
 #include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/progress.h"
+#include "apps/vit/ground/sha256.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/options/load_model.h"
@@ -37,8 +38,11 @@ std::shared_ptr<const PromptModel> load_prompts(ImageRun& run, const CommonOptio
 
 PhrasePrompts::PhrasePrompts(const PromptChoices& choices) : boxes_file_(choices.boxes) {
   if (choices.texts.are_given()) phrases_ = read_class_names(choices.texts);
-  if (!choices.boxes.empty())
-    boxes_ = parse_example_boxes(read_prompts_file(choices.boxes), choices.boxes.string());
+  if (!choices.boxes.empty()) {
+    const std::string text = read_prompts_file(choices.boxes);
+    boxes_digest_ = sha256(std::as_bytes(std::span(text)));
+    boxes_ = parse_example_boxes(text, choices.boxes.string());
+  }
   for (const auto& [file, lines] : boxes_) {
     for (const ExampleLine& line : lines) {
       const bool is_known =
@@ -120,7 +124,8 @@ ClassPrompts PhraseWork::asked(const std::string& name) const {
 std::optional<Request> PhraseWork::load(ImageRun& run) {
   auto model = load_prompts(run, job_.run.common, PromptUse::phrases);
   note_prompts(outputs_, job_);
-  outputs_.note("classes", prompts_.labels());
+  outputs_.note("classes", prompts_.phrases());
+  outputs_.note("boxes", prompts_.boxes_digest());
   outputs_.open(run);
   if (const std::string unused = prompts_.unused(run.inputs()); !unused.empty())
     print_failure(job_.choices.boxes.string(), unused);

@@ -397,7 +397,7 @@ int fit_pixels(const FitCommandOptions& options) {
   return run_images({.name = "fit",
                      .common = options.common,
                      .inputs = options.inputs,
-                     .reads = {options.pixels.truth, options.pixels.upsampler},
+                     .reads = {options.pixels.truth, options.pixels.upsampler, options.pixels.names},
                      .files = {options.output}},
                     work);
 }

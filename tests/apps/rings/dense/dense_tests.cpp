@@ -323,6 +323,29 @@ TEST_CASE("apps: options that would have no effect on maps are refused") {
   }
 }
 
+TEST_CASE("apps: files of unknown origin are not adopted by --resume, nor results with other labels") {
+  const TestFolder folder;
+  write_inputs(folder, false);
+  const std::string image = folder / "in/a.ppm", out = folder / "out/";
+  std::filesystem::create_directories(out);
+  write_text(out + "a.png", "not a result");
+  const RunResult adopted = run_dense("depth", "hf-depth-anything", {image, "--output", out, "--resume"});
+  CHECK(adopted.exit_code == 1);
+  CHECK(contains(adopted.err, "is empty or missing, so the origin of"));
+  CHECK(read_text(out + "a.png") == "not a result");
+  write_text(folder / "one.txt", "sky\nearth\nsea\n");
+  write_text(folder / "two.txt", "wall\nfloor\ndoor\n");
+  const auto labeled = [&](const char* labels) {
+    return run_dense("segment", "hf-eomt",
+                     {image, "--labels", folder / labels, "--output", folder / "maps/", "--resume"});
+  };
+  CHECK(labeled("one.txt").exit_code == 0);
+  CHECK(labeled("one.txt").exit_code == 0);
+  const RunResult other = labeled("two.txt");
+  CHECK(other.exit_code == 1);
+  CHECK(contains(other.err, "labels"));
+}
+
 TEST_CASE("apps: files of different images that would have one name are refused") {
   const TestFolder folder;
   write_inputs(folder, false);

@@ -166,6 +166,21 @@ TEST_CASE("pose: boxes of a file, of other images none") {
         std::vector<std::size_t>{3, 4, 3});
 }
 
+TEST_CASE("pose: a run is not resumed with another file of boxes of the same name") {
+  const TestFolder folder;
+  const std::string picture = golden("vitpose/high.png");
+  const auto run = [&](const char* box) {
+    write_text(folder / "boxes.jsonl", "{\"file\": \"" + picture + "\", \"boxes\": [" + box + "]}\n");
+    return run_vit({"pose", "--model", golden("vitpose"), picture, "--boxes", folder / "boxes.jsonl",
+                    "--resume", "-o", folder / "out/"});
+  };
+  CHECK(run("[0, 0, 10, 10]").exit_code == 0);
+  CHECK(run("[0, 0, 10, 10]").exit_code == 0);
+  const RunResult other = run("[2, 2, 12, 12]");
+  CHECK(other.exit_code == 1);
+  CHECK(contains(other.err, "made with boxes"));
+}
+
 TEST_CASE("pose: without boxes the whole image, of preprocessed pixels their own") {
   const RunResult run =
       run_vit({"pose", "--model", golden("vitpose"), golden("vitpose/high.png"), "--format", "json"});

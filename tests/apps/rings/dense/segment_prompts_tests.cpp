@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -187,6 +188,83 @@ TEST_CASE("prompts: damaged files of prompts") {
   CHECK(contains(objects("{\"file\": \"a\", \"objects\": [{\"points\": [[1, 2, 3]]}]}"), "expected 1"));
   CHECK(contains(objects("{\"file\": \"a\", \"objects\": [{\"points\": [[1]]}]}"), "[x, y]"));
   CHECK(objects("{\"file\": \"a\", \"objects\": [{\"points\": [[1, 2]], \"multimask\": false}]}").empty());
+}
+
+TEST_CASE("prompts: a run is not resumed with other points, boxes, phrases or masks") {
+  const TestFolder folder;
+  const auto objects = [&](const std::string& name, const std::string& object) {
+    std::ofstream(folder / name) << R"({"file": ")" << drawing() << R"(", "objects": [)" << object << "]}";
+    return folder / name;
+  };
+  const auto boxes = [&](const std::string& name, const char* box) {
+    std::ofstream(folder / name) << R"({"file": ")" << drawing() << R"(", "boxes": [)" << box << "]}";
+    return folder / name;
+  };
+  const std::string one = boxes("one.jsonl", "[20, 5, 70, 45]"), other = boxes("two.jsonl", "[2, 5, 40, 45]");
+  struct Case {
+    std::vector<std::string> first, second;
+    const char* words;
+  };
+  const std::vector<Case> cases{
+      {{"--points", "30,20"}, {"--points", "70,48"}, "made with objects 30,20, but this run has 70,48"},
+      {{"--points", "30,20"}, {"--points", "30,20,-", "--points", "3,4"}, "objects"},
+      {{"--box", "1,2,30,40"}, {"--box", "1,2,30,41"}, "objects"},
+      {{"--objects", objects("a.jsonl", "{\"points\": [[30, 20]]}")},
+       {"--objects", objects("b.jsonl", "{\"points\": [[70, 48]]}")},
+       "objects"},
+      {{"--boxes", one}, {"--boxes", other}, "boxes"},
+      {{"--classes", "a cat", "--boxes", one}, {"--classes", "a cat"}, "boxes"},
+      {{"--boxes", one}, {"--boxes", one, "--classes", "visual"}, "classes"}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto run = [&](std::vector<std::string> prompts) {
+      prompts.insert(prompts.end(), {"--resume", "--format", "png", "-o", folder / std::to_string(i) + "/"});
+      return segment(prompts);
+    };
+    CAPTURE(i);
+    const RunResult first = run(cases[i].first);
+    CAPTURE(first.err);
+    CHECK(first.exit_code == 0);
+    CHECK(run(cases[i].first).exit_code == 0);
+    const RunResult second = run(cases[i].second);
+    CAPTURE(second.err);
+    CHECK(second.exit_code == 1);
+    CHECK(contains(second.err, cases[i].words));
+  }
+  // the mask is another one under the same name
+  const std::string masked = objects("masked.jsonl", R"({"points": [[30, 20]], "mask": "mask.npy"})");
+  const std::vector<std::string> resumed{"--objects", masked, "--resume",
+                                         "--format",  "png",  "-o",
+                                         folder / "masked/"};
+  Tensor<float> mask(Shape{24, 24});
+  write_npy(folder / "mask.npy", mask.view());
+  CHECK(segment(resumed).exit_code == 0);
+  mask.data()[0] = 5.0f;
+  write_npy(folder / "mask.npy", mask.view());
+  CHECK(segment(resumed).exit_code == 1);
+  CHECK(contains(segment(resumed).err, "mask_files"));
+}
+
+TEST_CASE("prompts: the mask of an object is read in the sandbox, not replaced, and named if it is missing") {
+  const TestFolder folder;
+  std::ofstream(folder / "objects.jsonl")
+      << R"({"file": ")" << drawing() << R"(", "objects": [{"points": [[30, 20]], "mask": "far/mask.npy"}]})";
+  const std::vector<std::string> options{"--objects", folder / "objects.jsonl"};
+  const RunResult missing = segment(options);
+  CHECK(missing.exit_code == 1);
+  CHECK(contains(missing.err, "far/mask.npy: no such file"));
+  std::filesystem::create_directories(folder / "far");
+  write_npy(folder / "far/mask.npy", Tensor<float>(Shape{24, 24}).view());
+  std::filesystem::create_symlink(folder / "far/mask.npy", folder / "out.npz");
+  std::vector<std::string> over = options;
+  over.insert(over.end(), {"-o", folder / "out.npz"});
+  const RunResult replaced = segment(over);
+  CHECK(replaced.exit_code == 2);
+  CHECK(contains(replaced.err, "is read by this run"));
+  std::vector<std::string> confined = options;
+  confined.emplace_back("--sandbox");
+  const RunResult run = segment(confined);
+  CAPTURE(run.err);
+  CHECK((run.exit_code == 0 || contains(run.err, "[sandbox]")));
 }
 
 TEST_CASE("prompts: bench --phrase measures a look, further phrases and clicks in each type") {
