@@ -546,6 +546,7 @@ TEST_CASE("pixels: what was moved from, and heads that contradict themselves, ar
     CHECK_ERROR(ErrorKind::argument, ("labels with coefficients"), head.probabilities(features, 1));
     CHECK_ERROR(ErrorKind::argument, ("labels with coefficients"), head.save(folder.path() / "head"));
   }
+  head.classifier.labels.resize(2);
   const PixelTrainer taken_trainer = std::move(trainer);
   CHECK_ERROR(ErrorKind::argument, ("moved from"), trainer.add(features, labels, 1));
   CHECK_ERROR(ErrorKind::argument, ("moved from"), trainer.num_pixels());
