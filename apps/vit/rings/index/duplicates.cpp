@@ -14,6 +14,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/options/load_model.h"
+#include "apps/vit/options/record.h"
 #include "apps/vit/rings/index/index_run.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
@@ -237,11 +238,21 @@ int duplicates_in_index(const DuplicatesOptions& options) {
   if (!options.html.empty()) check_output_place(options.html);
   IndexContents contents = read_index_folder(options.inputs.front(), index_trust(options.trusts_index));
   require_images(contents, options.inputs.front(), "vit duplicates");
+  const std::filesystem::path folder = options.inputs.front();
+  const IndexFacts facts = contents.facts;
+  VIT_CHECK(options.features.empty() || options.features == facts.model.features,
+            (Where{"duplicates", ErrorKind::mismatch}), folder.string(), ": made with --features ",
+            printable(facts.model.features), ", but this run has --features ", options.features);
   CommonOptions common = options.common;
-  common.model = contents.facts.model.model;  // shown on the page
+  take_record(facts.model, (folder / "index.json").string(), common);  // the model is shown on the page
   const Collection collection = read_collection(std::move(contents));
   confine_run(common, {}, files_of_index(common, options.inputs.front(), collection.files, options.html),
               {options.html});
+  if (common.said.contains("--model")) {
+    const std::shared_ptr<const Model> model = load_model(common);
+    facts.model.check_same(index_model(common, *model, VectorFeature(facts.model.features, *model)),
+                           folder.string());
+  }
   print_groups(options, common, collection);
   return 0;
 }

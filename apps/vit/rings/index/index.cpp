@@ -12,6 +12,7 @@
 
 #include "apps/vit/ground/interrupt.h"
 #include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/thumbnails.h"
 #include "apps/vit/options/record.h"
@@ -43,7 +44,9 @@ struct IndexOptions {
   CommonOptions common;
   std::vector<std::string> inputs;
   std::filesystem::path output;
-  std::string type;  // "" = that of the index that is there, or Flat
+  std::optional<std::string> type{};  // none: that of an index that is there, or Flat
+
+  std::string type_name() const { return type.value_or("Flat"); }
   std::string features;
   bool pages = false;
   bool trusts_index = false;
@@ -158,12 +161,12 @@ class Indexing : public IndexWork {
     if (options_.pages) {
       pages_ = load_page_vectors(options_.common);
       run.set_model(pages_->image());
-      facts_ = {.model = index_model(options_.common, *pages_), .type = options_.type};
+      facts_ = {.model = index_model(options_.common, *pages_), .type = options_.type_name()};
     } else {
       feature_.emplace(options_.features, *run.load());
-      facts_ = {.model = index_model(options_.common, run.model(), *feature_), .type = options_.type};
+      facts_ = {.model = index_model(options_.common, run.model(), *feature_), .type = options_.type_name()};
     }
-    if (!plain_type(options_.type)) VectorIndex::check_type(options_.type, facts_.model.dim);
+    if (!plain_type(facts_.type)) VectorIndex::check_type(facts_.type, facts_.model.dim);
     check_preprocessing(run.inputs(), run.model());
     hold_interrupts();
     writer_.emplace(options_.output);
@@ -198,6 +201,7 @@ class Indexing : public IndexWork {
       if (row.place.store == Place::Store::none) {
         missing_rows_.push_back(rows_.size());
         missing.push_back(std::move(input));
+        before_.push_back(row.file);
       }
       rows_.push_back(std::move(row));
     }
@@ -225,7 +229,7 @@ class Indexing : public IndexWork {
       return text(name, ": ", files.size(), " images, unchanged");
     }
     const IndexFacts written = write_rows(files);
-    return text(name, ": ", files.size(), " images, ", num_new_, " newly embedded; ", options_.type, ", ",
+    return text(name, ": ", files.size(), " images, ", num_new_, " newly embedded; ", facts_.type, ", ",
                 loss_text(written));
   }
 
@@ -266,12 +270,10 @@ void take_existing(IndexOptions& options) {
   if (!std::filesystem::is_regular_file(facts, unknown)) return;
   const internal::Json json = internal::load_json(facts);
   const RunModel made = parse_run_model(json);
-  const std::string type = json.find_string("type").value_or("Flat");
-  if (options.type.empty()) {
-    options.type = type;
-  } else if (options.type != type) {
-    print_failure(options.output.string(), text("was of type ", type, ", and becomes ", options.type));
-  }
+  const std::string type(json.at("type").as_string());
+  if (options.type && *options.type != type && !options.common.quiet)
+    print_failure(options.output.string(), text("the type changes from ", type, " to ", *options.type));
+  if (!options.type) options.type = type;
   take_record(made, facts.string(), options.common);
   if (made.features == kPageFeature) {
     if (!options.features.empty())
@@ -284,12 +286,11 @@ void take_existing(IndexOptions& options) {
 
 int index(IndexOptions& options) {
   take_existing(options);
-  if (options.type.empty()) options.type = "Flat";
   if (options.pages && !options.features.empty()) fail_usage("--features: --pages takes the feature page");
-  if (options.pages && !plain_type(options.type))
+  const std::string type = options.type_name();
+  if (options.pages && !plain_type(type))
     fail_usage("--type: pages have many vectors each, which are searched exactly: Flat or SQfp16");
-  if (!plain_type(options.type) && !VectorIndex::is_available())
-    VectorIndex::check_type(options.type, 0);  // throws
+  if (!plain_type(type) && !VectorIndex::is_available()) VectorIndex::check_type(type, 0);  // throws
   Indexing work(options);
   return run_images({.name = "index",
                      .common = options.common,
@@ -315,9 +316,9 @@ Command index_command() {
             .is_required = true},
            {.name = "--type",
             .type_name = "FACTORY",
-            .help = "Type of index, a FAISS factory string; default: that of an index that is there, or Flat",
-            .target =
-                parsed_target(options->type, [](const std::string& value) { return not_empty(value); })},
+            .help = "Type of index, a FAISS factory string; of an index that is there its own",
+            .target = parsed_target(
+                options->type, [](const std::string& value) { return not_empty(value); }, "Flat")},
            {.name = "--features",
             .type_name = "NAME",
             .help = "pooled, projected, cls or logits; default: projected if the model has it, else pooled",

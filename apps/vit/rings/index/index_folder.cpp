@@ -6,12 +6,14 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "apps/vit/ground/read_rest.h"
@@ -38,6 +40,9 @@ constexpr const char* kExact = "vectors.npy";  // up to 0.2, for types of index 
 constexpr const char* kPartialFiles = "files.partial";
 constexpr const char* kPartialVectors = "vectors.partial";
 constexpr const char* kNew = ".new";
+constexpr const char* kLock = ".lock";
+constexpr int kMostAttempts = 50;  // to lock or read what another run is about to release
+constexpr std::chrono::milliseconds kPause{20};
 constexpr std::size_t kMaxPageVectors = std::size_t{1} << 16;
 constexpr std::size_t kMaxDim = std::size_t{1} << 22;  // most classes of a model, the longest feature
 
@@ -151,10 +156,32 @@ fs::path faiss_file(const fs::path& folder) {
   return folder / kFaiss;
 }
 
-IndexContents read_index_folder(const fs::path& folder, IndexTrust trust) {
-  VIT_CHECK(is_index_folder(folder), kWhere.with(ErrorKind::argument), folder.string(),
-            ": is not an index; create one with vit index INPUT... --output FOLDER");
-  if (fs::exists(with_suffix(folder / kFacts, kNew))) finish_change(folder);
+namespace {
+
+/// The lock of an index, for the moment in which it is read.
+class ReadingLock {
+ public:
+  /// Does not wait for a run that writes the index. `alone`: nobody else may read it.
+  ReadingLock(const fs::path& folder, bool alone)
+      : descriptor_(::open((folder / kLock).c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ >= 0) is_free_ = ::flock(descriptor_, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0;
+  }
+  ~ReadingLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  ReadingLock(const ReadingLock&) = delete;
+  ReadingLock& operator=(const ReadingLock&) = delete;
+
+  /// Whether no run writes the index; also where there is no lock, as in an index of 0.2.
+  bool is_free() const noexcept { return is_free_; }
+
+ private:
+  int descriptor_ = -1;
+  bool is_free_ = true;
+};
+
+/// The files as they are. Throws Error if they are of different runs.
+IndexContents read_files(const fs::path& folder, IndexTrust trust) {
   const Json json = parse_json(read_whole(folder / kFacts), (folder / kFacts).string());
   const std::string lines = read_whole(folder / kFiles);
   // a release up to 0.2 that rewrites an index keeps vectors.safetensors and omits this member
@@ -174,9 +201,33 @@ IndexContents read_index_folder(const fs::path& folder, IndexTrust trust) {
               ", but the index is one of ", has_pages ? "pages" : "images", "; run vit index again");
   const std::size_t num_vectors = vector_starts(contents.files).back();
   contents.vectors =
-      is_current ? StoredVectors::in_safetensors(folder / kVectors, num_vectors, contents.facts.model.dim)
+      is_current ? StoredVectors::in_safetensors(folder / kVectors, num_vectors, contents.facts.model.dim,
+                                                 lines_checksum(lines))
                  : former_vectors(folder, contents.facts, n, trust);
   return contents;
+}
+
+}  // namespace
+
+IndexContents read_index_folder(const fs::path& folder, IndexTrust trust) {
+  VIT_CHECK(is_index_folder(folder), kWhere.with(ErrorKind::argument), folder.string(),
+            ": is not an index; create one with vit index INPUT... --output FOLDER");
+  const fs::path change = with_suffix(folder / kFacts, kNew);
+  for (int attempt = 1;; ++attempt) {
+    const ReadingLock lock(folder, fs::exists(change));
+    if (lock.is_free()) {
+      if (fs::exists(change)) finish_change(folder);  // of a run that was killed
+      return read_files(folder, trust);
+    }
+    // a run writes the index: what it renames meanwhile is read again
+    const bool is_last = attempt == kMostAttempts;
+    try {
+      if (!fs::exists(change) || is_last) return read_files(folder, trust);
+    } catch (const Error&) {
+      if (is_last) throw;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 std::vector<std::size_t> vector_starts(std::span<const IndexedFile> files) {
@@ -216,11 +267,16 @@ IndexWriter::IndexWriter(fs::path folder) : folder_(std::move(folder)) {
   fs::create_directories(folder_, error);
   VIT_CHECK(!error, kWhere.with(ErrorKind::io), folder_.string(),
             ": the folder cannot be created: ", error.message());
-  const fs::path path = folder_ / ".lock";
+  const fs::path path = folder_ / kLock;
   lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   VIT_CHECK(lock_ >= 0, kWhere.with(ErrorKind::io), path.string(),
             ": cannot be written: ", std::strerror(errno));
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+  bool is_locked = false;
+  for (int attempt = 0; attempt < kMostAttempts && !is_locked; ++attempt) {  // readers hold it for a moment
+    if (attempt > 0) std::this_thread::sleep_for(kPause);
+    is_locked = ::flock(lock_, LOCK_EX | LOCK_NB) == 0;
+  }
+  if (!is_locked) {
     ::close(lock_);
     fail(kWhere.with(ErrorKind::io), folder_.string(), ": another run is writing this index");
   }
@@ -300,13 +356,17 @@ void IndexWriter::write_new(IndexFacts& facts, std::span<const IndexedFile> file
                             const IndexSeal& seal) {
   const auto fresh = [this](const char* name) { return with_suffix(folder_ / name, kNew); };
   const std::size_t n = vector_starts(files).back(), dim = facts.model.dim;
+  std::string lines;
+  for (const IndexedFile& file : files) lines += index_line(file) + "\n";
   if (const auto plain = plain_type(facts.type)) {
     facts.largest_error = std::max(
         facts.largest_error, write_vectors({.safetensors = fresh(kVectors),
-                                            .faiss = facts.model.has_pages() ? fs::path() : fresh(kFaiss)},
+                                            .faiss = facts.model.has_pages() ? fs::path() : fresh(kFaiss),
+                                            .lines = lines_checksum(lines)},
                                            *plain, n, dim, read));
   } else {
-    write_vectors({.safetensors = fresh(kVectors), .faiss = {}}, PlainType::flat, n, dim, read);
+    write_vectors({.safetensors = fresh(kVectors), .faiss = {}, .lines = lines_checksum(lines)},
+                  PlainType::flat, n, dim, read);
     const Tensor<float> vectors = StoredVectors::in_safetensors(fresh(kVectors), n, dim).read_all();
     const VectorIndex index = VectorIndex::build(facts.type, vectors);
     index.write(fresh(kFaiss));
@@ -314,8 +374,6 @@ void IndexWriter::write_new(IndexFacts& facts, std::span<const IndexedFile> file
     facts.largest_error = error < 0 ? error : facts.largest_error + error;
     facts.seal = seal.digest(SourceFile(fresh(kFaiss), kWhere));
   }
-  std::string lines;
-  for (const IndexedFile& file : files) lines += index_line(file) + "\n";
   write_whole(fresh(kFiles), lines);
   char number[32];
   std::snprintf(number, sizeof number, "%.3g", facts.largest_error);

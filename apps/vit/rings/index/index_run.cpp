@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/html/thumbnails.h"
 #include "apps/vit/options/record.h"
@@ -73,8 +74,14 @@ IndexedFile describe_input(const Input& input) {
 std::string IndexWork::add(ImageRun& run, const StreamedImage& image) {
   IndexedFile file;
   std::vector<float> vector;
+  const Input& input = run.inputs()[image.index];
+  bool has_changed = false;
   const std::string failure = failure_of([&] {
-    file = describe_input(run.inputs()[image.index]);
+    file = describe_input(input);
+    if (image.index < before_.size() && !before_[image.index].file.empty()) {
+      has_changed = !before_[image.index].is_same(file);
+      file = before_[image.index];
+    }
     if (!pages_) {
       vector = feature_->vector(*image.outputs);
       return;
@@ -86,6 +93,10 @@ std::string IndexWork::add(ImageRun& run, const StreamedImage& image) {
   if (!failure.empty()) return failure;
   file.width = image.size.width;
   file.height = image.size.height;
+  if (has_changed) {
+    run.progress().clear();
+    print_failure(input.name, "changed while the index was made; the next run embeds it again");
+  }
   take(image.index, file, std::move(vector));  // what fails here, such as a full disk, ends the run
   return "";
 }

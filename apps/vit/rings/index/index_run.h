@@ -59,6 +59,9 @@ class IndexWork : public ImageWork {
   /// Takes the vector of an input that could be embedded, or the vectors of a page.
   virtual void take(std::size_t index, const IndexedFile& file, std::vector<float> vectors) = 0;
 
+  /// The files of the inputs as they were before they were read, if load() notes them: what changes later is
+  /// embedded again by the next run.
+  std::vector<IndexedFile> before_;
   // one of these is set by load()
   std::optional<VectorFeature> feature_;
   std::unique_ptr<PageVectors> pages_;

@@ -181,7 +181,7 @@ class Search : public IndexWork {
 
   int finish(ImageRun& run) override {
     run.progress().finish("");
-    answer();
+    if (is_answerable()) answer();
     return 0;
   }
 
@@ -229,7 +229,7 @@ class Search : public IndexWork {
       }
     }
     progress.finish("");
-    if (!queries_.empty()) answer();
+    if (!queries_.empty() && is_answerable()) answer();
     return exit_code(progress);
   }
 
@@ -248,7 +248,7 @@ class Search : public IndexWork {
       queries_.push_back({{vectors.names[i]}, {row, row + vectors.width}});
       normalize_vector(queries_.back().vector);
     }
-    answer();
+    if (is_answerable()) answer();
   }
 
   /// Throws Error unless the index was made with this model and this feature.
@@ -257,6 +257,9 @@ class Search : public IndexWork {
     contents_.facts.model.check_same(index_model(options_.common, model, *feature_),
                                      options_.folder.string());
   }
+
+  /// The mean of some of the queries, after an interrupt, is no answer.
+  bool is_answerable() const { return options_.each || !interrupted(); }
 
   /// Prints what is found for the queries.
   void answer() {

@@ -22,6 +22,7 @@ namespace {
 
 constexpr Where kWhere{"index", ErrorKind::mismatch};
 constexpr const char* kTensor = "vectors";
+constexpr const char* kLines = "files";  // of the metadata
 constexpr std::size_t kBlockFloats = std::size_t{1} << 18;  // 1 MiB at a time
 
 Dtype dtype_of(PlainType type) {
@@ -93,8 +94,11 @@ StoredVectors::StoredVectors(const std::filesystem::path& path, const std::strin
 }
 
 StoredVectors StoredVectors::in_safetensors(const std::filesystem::path& path, std::size_t n,
-                                            std::size_t dim) {
+                                            std::size_t dim, std::string_view lines) {
   const TensorFile file = open_safetensors(path);
+  const auto of = file.metadata().find(kLines);
+  VIT_CHECK(lines.empty() || of == file.metadata().end() || of->second == lines, kWhere, path.string(),
+            ": is from another run than the list of files; run vit index again");
   const TensorEntry& entry = file.at(kTensor);
   VIT_CHECK((entry.dtype == Dtype::f32 || entry.dtype == Dtype::f16) &&
                 entry.shape == std::vector<std::size_t>({n, dim}),
@@ -160,7 +164,9 @@ double write_vectors(const VectorFiles& files, PlainType type, std::size_t n, st
     outputs.push_back(std::make_unique<AtomicFile>(path, kWhere));
     outputs.back()->write(std::as_bytes(std::span(start)));
   };
-  open(files.safetensors, safetensors_start(kTensor, dtype_of(type), {n, dim}));
+  std::map<std::string, std::string> metadata;
+  if (!files.lines.empty()) metadata[kLines] = files.lines;
+  open(files.safetensors, safetensors_start(kTensor, dtype_of(type), {n, dim}, metadata));
   open(files.faiss, faiss_start(type, n, dim));
   const std::size_t per_block = std::max<std::size_t>(1, kBlockFloats / dim);
   std::vector<float> floats(std::min(per_block, n) * dim);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "vit/base/dtype.h"
 #include "vit/base/tensor.h"
@@ -28,8 +29,10 @@ std::optional<PlainType> plain_type(const std::string& type);
 class StoredVectors {
  public:
   StoredVectors() = default;
-  /// The tensor "vectors" of a file that write_vectors() wrote. Throws Error if it has another shape.
-  static StoredVectors in_safetensors(const std::filesystem::path& path, std::size_t n, std::size_t dim);
+  /// The tensor "vectors" of a file that write_vectors() wrote. Throws Error if it has another shape, or was
+  /// written for other `lines`; "" = any, as in files up to 0.4.
+  static StoredVectors in_safetensors(const std::filesystem::path& path, std::size_t n, std::size_t dim,
+                                      std::string_view lines = "");
   /// A .npy file of float32, which releases up to 0.2 wrote next to vectors.faiss.
   static StoredVectors in_npy(const std::filesystem::path& path, std::size_t n, std::size_t dim);
   /// A FAISS file of a plain type.
@@ -69,6 +72,7 @@ using ReadVectors = std::function<void(std::size_t first, std::span<float> rows)
 struct VectorFiles {
   std::filesystem::path safetensors;  // tensor "vectors" (n, C)
   std::filesystem::path faiss;        // of a plain type, for faiss.read_index
+  std::string lines{};                // checksum of the lines of the files that they are of; "" = none
 };
 /// Writes n vectors, float16 for PlainType::fp16, in blocks: memory does not grow with n. The files
 /// appear when they are complete. Returns the length of the largest difference between a vector and its

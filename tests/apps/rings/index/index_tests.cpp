@@ -1,8 +1,13 @@
 // vit index, search and duplicates: against plain loops, after interruptions and changes of files, and what
 // is refused.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +18,8 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "apps/vit/inputs/npy.h"
@@ -384,6 +391,123 @@ TEST_CASE("apps: an index that was interrupted or whose files changed becomes wh
     CHECK(bytes_of(again) == expected);
     REQUIRE(run("index", {folder / "in", "--output", again, "--type", type}).exit_code == 0);
     CHECK(bytes_of(again) == expected);
+  }
+}
+
+TEST_CASE("apps: an index keeps its type unless another one is given") {
+  const TestFolder folder;
+  write_images(folder);
+  const auto type_of = [&] {
+    return std::string(load_json(fs::path(folder / "i/index.json")).at("type").as_string());
+  };
+  for (const std::string& type : types_of({"SQfp16"}, {"HNSW32"})) {
+    CAPTURE(type);
+    fs::remove_all(folder / "i");
+    REQUIRE(run("index", {folder / "in", "--output", folder / "i", "--type", type}).exit_code == 0);
+    write_picture(folder / "in/300.ppm", 24, 24, static_cast<unsigned>(type.size()) + 50);
+    const RunResult again = run("index", {folder / "in", "--output", folder / "i"});
+    CHECK(again.exit_code == 0);
+    CHECK(again.err.empty());
+    CHECK(type_of() == type);
+    const RunResult flat = run("index", {folder / "in", "--output", folder / "i", "--type", "Flat"});
+    CHECK(flat.exit_code == 0);
+    CHECK(contains(flat.err, "the type changes from " + type + " to Flat"));
+    CHECK(type_of() == "Flat");
+  }
+}
+
+TEST_CASE("apps: an index is not read while its files are of two runs") {
+  const TestFolder folder;
+  write_images(folder);
+  const std::string index = folder / "i";
+  REQUIRE(run("index", {folder / "in", "--output", index}).exit_code == 0);
+  const std::map<std::string, std::string> before = bytes_of(index);
+  write_picture(folder / "in/100.ppm", 24, 24, 77);  // as many images, another vector
+  REQUIRE(run("index", {folder / "in", "--output", index}).exit_code == 0);
+  const std::map<std::string, std::string> after = bytes_of(index);
+  const auto put = [&](const std::map<std::string, std::string>& from) {
+    for (const char* const name : {"files.jsonl", "index.json"}) write_text(index + "/" + name, from.at(name));
+  };
+  put(before);  // as between two renames: the vectors are new, the list is not
+  const RunResult mixed = run_vit({"search", index, folder / "in/100.ppm"});
+  CHECK(mixed.exit_code == 1);
+  CHECK(contains(mixed.err, "from another run than the list of files"));
+  // while another run writes, the reader waits until it is done
+  const int lock = ::open((index + "/.lock").c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(lock >= 0);
+  REQUIRE(::flock(lock, LOCK_EX) == 0);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    put(after);
+  });
+  const RunResult waited = run_vit({"search", index, folder / "in/100.ppm", "--top", "1"});
+  writer.join();
+  ::close(lock);
+  CAPTURE(waited.err);
+  CHECK(waited.exit_code == 0);
+  CHECK(contains(waited.out, "100.ppm"));
+}
+
+TEST_CASE("apps: a file that changes while an index is made is embedded again by the next run") {
+  const TestFolder folder;
+  for (unsigned i = 0; i < 40; ++i)
+    write_picture(folder / ("in/" + std::to_string(100 + i) + ".ppm"), 64, 64, i);
+  const std::string last = folder / "in/139.ppm", index = folder / "i";
+  bool is_changed = false;
+  const auto change = [&] {  // once the first images are embedded, and long after all files were listed
+    std::error_code error;
+    const std::string partial = index + "/vectors.partial";
+    if (is_changed || !fs::exists(partial, error) || fs::file_size(partial, error) == 0) return false;
+    write_picture(last, 64, 64, 1000);
+    is_changed = true;
+    return false;
+  };
+  const RunResult first =
+      run_vit({"index", folder / "in", "--output", index, "--batch", "1", "--threads", "1"},
+              {.signal_when = change});
+  REQUIRE(first.exit_code == 0);
+  REQUIRE(is_changed);
+  REQUIRE(run_vit({"index", folder / "in", "--output", index}).exit_code == 0);
+  const RunResult found = run_vit({"search", index, last, "--top", "1", "--format", "json"});
+  const Json best = parse_json(found.out, "search").at("results")[0];
+  CHECK(best.at("file").as_string() == last);
+  CHECK(best.at("score").as_double() > 0.9999);  // the vector of what the file is now
+}
+
+TEST_CASE("apps: an interrupted search prints no mean of some of its queries") {
+  const TestFolder folder;
+  write_images(folder);
+  REQUIRE(run_vit({"index", folder / "in", "--output", folder / "i"}).exit_code == 0);
+  const std::string queries = repeated_line(folder / "in/100.ppm", 2000);
+  const auto search = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"search", folder / "i", "-", "--progress", "always"});
+    return run_vit(more, {.standard_input = queries, .signal_at_progress = true, .signal = SIGINT});
+  };
+  const RunResult mean = search({});
+  CHECK(mean.exit_code == 130);
+  CHECK(mean.out.empty());
+  const RunResult each = search({"--each"});
+  CHECK(each.exit_code == 130);
+  CHECK(!each.out.empty());
+}
+
+TEST_CASE("apps: duplicates of an index refuse what it was not made with") {
+  const TestFolder folder;
+  write_images(folder);
+  REQUIRE(run("index", {folder / "in", "--output", folder / "i", "--features", "pooled"}).exit_code == 0);
+  CHECK(run_vit({"duplicates", folder / "i", "--features", "pooled"}).exit_code == 0);
+  CHECK(run("duplicates", {folder / "i"}).exit_code == 0);
+  const std::vector<std::pair<std::vector<std::string>, const char*>> refusals{
+      {{"--features", "cls"}, "made with --features pooled"},
+      {{"--size", "48"}, "--size"},
+      {{"--model", golden_model("hf-vit")}, "made by"}};
+  for (const auto& [options, words] : refusals) {
+    std::vector<std::string> arguments{"duplicates", folder / "i"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const RunResult result = run_vit(arguments);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 1);
+    CHECK(contains(result.err, words));
   }
 }
 
