@@ -111,7 +111,10 @@ class VIT_API AnomalyModel {
   std::span<const float> held_out_scores() const noexcept { return held_out_; }
   /// The threshold, if images were held out.
   std::optional<float> threshold() const noexcept { return threshold_; }
-  /// The same bank with another threshold, or none: std::move(bank).with_threshold(0.3f).
+  /// Whether it was given by with_threshold().
+  bool is_threshold_given() const noexcept { return is_threshold_given_; }
+  /// The same bank with another threshold, or none: std::move(bank).with_threshold(0.3f). It stays when images
+  /// are added. Throws Error unless it is a number from 0 to 1e9.
   AnomalyModel with_threshold(std::optional<float> threshold) &&;
   /// Confidence that at least options().quantile of all good images have a score up to the threshold: the
   /// binomial confidence of an order statistic, independent of the distribution.
@@ -131,7 +134,7 @@ class VIT_API AnomalyModel {
   AnomalyResult judge(TensorView<const float> features, GridSize grid, std::size_t skip_begin,
                       std::size_t skip_end, int threads) const;
   void prepare();       // the search structures, from patches_
-  void set_quantile();  // threshold_ and confidence_, from held_out_
+  void set_quantile();  // threshold_ and confidence_, from held_out_, unless the threshold is given
 
   AnomalyOptions options_;
   InputSize input_size_;
@@ -140,6 +143,7 @@ class VIT_API AnomalyModel {
   std::vector<float> held_out_;
   std::size_t num_seen_ = 0;
   std::optional<float> threshold_;
+  bool is_threshold_given_ = false;  // by with_threshold(), not by a quantile
   double confidence_ = 0;
   Tensor<float> patches_;                // (m, C) of length 1, image after image
   std::vector<std::uint32_t> of_image_;  // (m) index into names_ of the image of a patch

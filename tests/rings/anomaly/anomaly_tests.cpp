@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <cstring>
 #include <limits>
 
@@ -157,6 +158,29 @@ TEST_CASE("anomaly: images are added to a bank, and parts of a large one are joi
   }
 }
 
+TEST_CASE("anomaly: a threshold that was given stays when images are added, also from a file") {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "bank.safetensors";
+  build({}).with_threshold(0.125f).save(path);
+  AnomalyBuilder builder = AnomalyBuilder::resume(make_session(), AnomalyModel::load(path), 1);
+  add_parts(builder, 6, 2);
+  const AnomalyModel bank = builder.build();
+  CHECK(bank.threshold() == 0.125f);
+  CHECK(bank.confidence() == 0);
+  CHECK(bank.held_out_scores().size() == 8);
+  AnomalyBuilder other = AnomalyBuilder::resume(make_session(), build({}).with_threshold(std::nullopt), 1);
+  add_parts(other, 6, 2);
+  CHECK(other.build().confidence() > 0);  // the quantile again
+  // a bank of before says only that its threshold has no confidence
+  std::string bytes = test::read_text(path);
+  const std::string_view member = "\\\"threshold_given\\\": true, ";
+  const std::size_t at = bytes.find(member);
+  REQUIRE(at != std::string::npos);
+  bytes.replace(at, member.size(), member.size(), ' ');
+  test::write_text(path, bytes);
+  CHECK(AnomalyModel::load(path).is_threshold_given());
+}
+
 TEST_CASE("anomaly: what cannot be is refused by name") {
   CHECK_ERROR(ErrorKind::argument, ("layer 2", "0 to 1"), AnomalyBuilder(make_session(), {.layers = {2}}));
   CHECK_ERROR(ErrorKind::argument, ("odd"), AnomalyBuilder(make_session(), {.neighborhood = 2}));
@@ -164,6 +188,8 @@ TEST_CASE("anomaly: what cannot be is refused by name") {
               AnomalyBuilder(make_session(), {.coreset = {.fraction = 0}}));
   CHECK_ERROR(ErrorKind::argument, ("quantile"), AnomalyBuilder(make_session(), {.quantile = 1}));
   CHECK_ERROR(ErrorKind::argument, ("no good image"), AnomalyBuilder(make_session()).build());
+  for (const float threshold : {std::nanf(""), std::numeric_limits<float>::infinity(), -0.5f})
+    CHECK_ERROR(ErrorKind::argument, ("a threshold is"), build({}).with_threshold(threshold));
   const AnomalyModel bank = build({});
   CHECK_ERROR(
       ErrorKind::mismatch, ("another size"),

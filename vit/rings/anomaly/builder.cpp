@@ -17,6 +17,7 @@ namespace {
 
 constexpr Where kWhere{"anomaly", ErrorKind::argument};
 constexpr std::size_t kMaxNeighborhood = 31;
+constexpr double kLargestThreshold = 1e9;
 
 void check_options(const AnomalyOptions& options, const Model& model) {
   for (const std::size_t layer : options.layers)
@@ -47,6 +48,7 @@ double binomial_cdf(std::size_t successes, std::size_t n, double p) {
 
 /// The order statistic that covers the quantile, and how sure that is whatever the scores' distribution.
 void AnomalyModel::set_quantile() {
+  if (is_threshold_given_) return;
   threshold_.reset();
   confidence_ = 0;
   if (held_out_.empty()) return;
@@ -76,15 +78,18 @@ struct AnomalyBuilder::State {
   double num_middle = 0;
 
   int threads() const { return bank.options_.threads; }
+  /// Adds a view of the image `name`, or of the last one again.
+  void insert(const Tensor<float>& features, GridSize grid, const std::string* name);
   void find_background();
   void add_part();
   void score_part();
 };
 
 AnomalyModel AnomalyModel::with_threshold(std::optional<float> threshold) && {
-  VIT_CHECK(!threshold || (std::isfinite(*threshold) && *threshold >= 0.0f),
-            (Where{"AnomalyModel", ErrorKind::argument}), "a threshold of ", threshold.value_or(0.0f));
+  VIT_CHECK(!threshold || (*threshold >= 0 && static_cast<double>(*threshold) <= kLargestThreshold), kWhere,
+            "a threshold is a number from 0 to ", kLargestThreshold, ", got ", *threshold);
   threshold_ = threshold;
+  is_threshold_given_ = threshold.has_value();
   confidence_ = 0;
   return std::move(*this);
 }
@@ -140,13 +145,8 @@ void AnomalyBuilder::add(const ImageOutputs& outputs, const std::string& name) {
     s.add_part();
   s.columns = features.dim(1);
   const GridSize grid = outputs.grid();
-  if (is_new) {
-    bank.names_.push_back(name);
-    s.views.push_back({.image = static_cast<std::uint32_t>(bank.names_.size() - 1),
-                       .first_row = s.of_image.size(),
-                       .grid = grid});
-  }
   s.middle.resize(s.columns);
+  s.insert(features, grid, is_new ? &name : nullptr);
   for (std::size_t y = grid.rows / 4; y < grid.rows - grid.rows / 4; ++y) {
     for (std::size_t x = grid.columns / 4; x < grid.columns - grid.columns / 4; ++x) {
       const float* const row = features.view().row(y * grid.columns + x);
@@ -154,8 +154,24 @@ void AnomalyBuilder::add(const ImageOutputs& outputs, const std::string& name) {
       s.num_middle += 1;
     }
   }
-  s.rows.insert(s.rows.end(), features.flat().begin(), features.flat().end());
-  s.of_image.insert(s.of_image.end(), features.dim(0), static_cast<std::uint32_t>(bank.names_.size() - 1));
+}
+
+/// All of the view or, where there is no memory for it, nothing.
+void AnomalyBuilder::State::insert(const Tensor<float>& features, GridSize grid, const std::string* name) {
+  const std::size_t num_rows = of_image.size(), num_numbers = rows.size(), num_views = views.size();
+  const auto image = static_cast<std::uint32_t>(bank.names_.size() - (name != nullptr ? 0 : 1));
+  try {
+    rows.insert(rows.end(), features.flat().begin(), features.flat().end());
+    of_image.insert(of_image.end(), features.dim(0), image);
+    if (name == nullptr) return;
+    views.push_back({.image = image, .first_row = num_rows, .grid = grid});
+    bank.names_.push_back(*name);
+  } catch (...) {
+    rows.resize(num_numbers);
+    of_image.resize(num_rows);
+    views.resize(num_views);
+    throw;
+  }
 }
 
 /// The first principal component, towards the middle of the images.
@@ -216,7 +232,6 @@ void AnomalyBuilder::State::add_part() {
 
 /// Each image of this part by the patches of all others.
 void AnomalyBuilder::State::score_part() {
-  bank.threshold_.reset();
   for (const View& view : views) {
     const auto own = std::equal_range(bank.of_image_.begin(), bank.of_image_.end(), view.image);
     const auto begin = static_cast<std::size_t>(own.first - bank.of_image_.begin());

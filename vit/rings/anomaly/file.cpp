@@ -110,6 +110,7 @@ void AnomalyModel::save(const std::filesystem::path& path) const {
   json.member("foreground", o.foreground).key("quantile").json(number_text(o.quantile));
   json.member("max_patches", o.max_patches).member("patches_seen", num_seen_);
   json.key("threshold").json(threshold_ ? number_text(static_cast<double>(*threshold_)) : "null");
+  json.member("threshold_given", is_threshold_given_);
   json.key("confidence").json(number_text(confidence_)).key("held_out").begin_array();
   for (const float score : held_out_) json.json(number_text(static_cast<double>(score)));
   json.end_array().array("images", names_).end_object();
@@ -151,6 +152,9 @@ AnomalyModel AnomalyModel::load(const std::filesystem::path& path) {
   if (json.find_double("threshold"))
     out.threshold_ = static_cast<float>(parse_number(json.at("threshold"), -kLargestScore, kLargestScore));
   out.confidence_ = parse_number(json.at("confidence"), 0, 1);
+  // banks up to 0.4 do not say it; a quantile has a confidence above 0
+  const bool is_given = json.find_bool("threshold_given").value_or(out.confidence_ == 0);
+  out.is_threshold_given_ = out.threshold_.has_value() && is_given;
   const Json held_out = json.at("held_out"), images = json.at("images");
   for (std::size_t i = 0; i < held_out.size(); ++i)
     out.held_out_.push_back(static_cast<float>(parse_number(held_out[i], -kLargestScore, kLargestScore)));

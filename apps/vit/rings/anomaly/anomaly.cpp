@@ -208,8 +208,9 @@ Command anomaly_command() {
   add_fit_options(command.options, *parsed);
   add_score_options(command.options, *parsed);
   add_image_run_options(command.options, parsed->options.common);
-  std::ranges::find(command.options, "--size", &Option::name)->target.default_text =
-      "native, score: the bank's";
+  Option& size = *std::ranges::find(command.options, "--size", &Option::name);
+  size.target.default_text = "native, score: the bank's";
+  size.help += "; native leaves out the pixels at the border beyond the last whole patch";
   return command;
 }
 

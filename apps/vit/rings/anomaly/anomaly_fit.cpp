@@ -121,6 +121,29 @@ void check_same_bank(const AnomalyCommandOptions& options, const AnomalyOptions&
         [](const auto& size) { return size.second > 0 ? text(size.second) : text(size.first); });
 }
 
+constexpr const char* kAugmentFact = "augment";  // of the record of a bank
+
+/// Takes whether rotations are good as well from a bank that images are added to. Throws Error if it was made
+/// without them and the command line asks for them; what an older bank was made with is not known.
+void take_augmentation(AnomalyCommandOptions& options, const std::optional<std::string>& former) {
+  if (!former) return;
+  const bool made_with = *former == "rotations";
+  VIT_CHECK(made_with || !options.rotations, (Where{"anomaly fit", ErrorKind::mismatch}),
+            options.output.string(), ": was made without --augment, but this run has --augment rotations; leave "
+            "the option out to add images to the bank, or name another bank");
+  options.rotations = made_with;
+}
+
+/// What the record of a bank says about --augment.
+std::optional<std::string> augmentation_of(const AnomalyModel& bank, const fs::path& path) {
+  if (bank.source().empty()) return std::nullopt;
+  const RunFacts facts = parse_run_facts(bank.source(), path.string());
+  for (const auto& [key, value] : facts.others) {
+    if (key == kAugmentFact) return value;
+  }
+  return std::nullopt;
+}
+
 /// Images that the bank has by name are not added again.
 std::size_t remove_known(InputList& list, const AnomalyModel& bank) {
   const std::set<std::string_view> known(bank.images().begin(), bank.images().end());
@@ -216,9 +239,12 @@ class Fitting : public ImageWork {
     std::error_code error;
     if (fs::exists(options.output, error)) {
       existing_ = load_bank(options.output, options.common);
+      augmentation_ = augmentation_of(*existing_, options.output);
+      take_augmentation(options, augmentation_);
     } else if (!options.common.said.contains("--size")) {
       options.common.session.input_size = {.kind = InputSize::Kind::native};  // a crop hides defects
     }
+    if (!existing_) augmentation_ = options.rotations ? "rotations" : "none";
   }
 
   InputList list() {
@@ -260,10 +286,10 @@ class Fitting : public ImageWork {
                    builder_->num_images() == 1 ? " image" : " images", "; run again to add the others"));
     VIT_CHECK(builder_->num_images() > 0, "anomaly fit", options_.inputs.front(), ": no good image");
     if (unseen_ > 0.02 && !options_.common.quiet)
-      print_failure("", text("the center crop ignores up to ", percent(unseen_),
-                             " of an image; the default, --size native, inspects all of it"));
+      print_failure("", unseen_note());
     release_interrupts();  // nothing is lost until the bank is written
-    const RunFacts facts{.model = run_model(options_.common, run.model(), {}), .others = {}};
+    RunFacts facts{.model = run_model(options_.common, run.model(), {}), .others = {}};
+    if (augmentation_) facts.others.emplace_back(kAugmentFact, *augmentation_);
     AnomalyModel bank = builder_->build().with_source(facts.json());
     if (options_.threshold) bank = std::move(bank).with_threshold(static_cast<float>(*options_.threshold));
     hold_interrupts();
@@ -278,7 +304,16 @@ class Fitting : public ImageWork {
   }
 
  private:
+  std::string unseen_note() const {
+    if (options_.common.session.input_size.kind == InputSize::Kind::native)
+      return text("pixels at the border beyond the last whole patch, up to ", percent(unseen_),
+                  " of an image, are not inspected");
+    return text("the center crop ignores up to ", percent(unseen_),
+                " of an image; --size native leaves out only the pixels beyond the last whole patch");
+  }
+
   AnomalyCommandOptions& options_;
+  std::optional<std::string> augmentation_;  // of the bank, "none" without; nothing for an older one
   std::optional<AnomalyModel> existing_;  // until it is in the builder
   std::optional<AnomalyBuilder> builder_;
   std::optional<Rotations> rotations_;

@@ -204,6 +204,38 @@ TEST_CASE("apps: anomaly options are stored in the bank") {
   CHECK(bank.input_size().kind == InputSize::Kind::native);
 }
 
+TEST_CASE("apps: a bank keeps its own threshold and its rotations when images are added") {
+  const TestFolder folder;
+  write_set(folder);
+  const std::string bank = folder / "bank.safetensors";
+  const auto add = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"anomaly", "fit", folder / "set/test/good", "-o", bank});
+    return run_vit(more);
+  };
+  REQUIRE(fit(folder, {"--threshold", "0.25"}).exit_code == 0);
+  REQUIRE(add({}).exit_code == 0);
+  CHECK(AnomalyModel::load(bank).threshold() == 0.25f);
+  const RunResult other = add({"--augment", "rotations"});
+  CHECK(other.exit_code == 1);
+  CHECK(contains(other.err, "was made without --augment"));
+  std::filesystem::remove(bank);
+  REQUIRE(fit(folder, {"--augment", "rotations"}).exit_code == 0);
+  const std::size_t before = AnomalyModel::load(bank).num_patches_seen();
+  REQUIRE(add({}).exit_code == 0);
+  CHECK(AnomalyModel::load(bank).num_patches_seen() == before / 5 * 8);  // three more images, rotated too
+}
+
+TEST_CASE("apps: anomaly fit says which pixels it does not inspect") {
+  const TestFolder folder;
+  for (unsigned i = 0; i < 3; ++i) write_picture(folder / ("good/" + std::to_string(i) + ".ppm"), 39, 47, i);
+  const RunResult native = run_vit({"anomaly", "fit", folder / "good", "-o", folder / "a.safetensors"});
+  CHECK(contains(native.err, "beyond the last whole patch"));
+  CHECK(!contains(native.err, "inspects all"));
+  const RunResult cropped =
+      run_vit({"anomaly", "fit", folder / "good", "-o", folder / "b.safetensors", "--size", "32"});
+  CHECK(!contains(cropped.err, "inspects all"));
+}
+
 TEST_CASE("apps: anomaly says what is missing or makes no sense") {
   const TestFolder folder;
   write_set(folder);

@@ -111,26 +111,6 @@ struct Vectors {
 
 }  // namespace
 
-TEST_CASE("index: a run without --type keeps that of the index") {
-  const TestFolder folder;
-  write_images(folder);
-  const auto index = [&](std::vector<std::string> more) {
-    more.insert(more.end(), {folder / "in", "--output", folder / "x.index"});
-    return run("index", std::move(more));
-  };
-  const auto type = [&] {
-    return std::string(load_json(fs::path(folder / "x.index/index.json")).at("type").as_string());
-  };
-  REQUIRE(index({"--type", "SQfp16"}).exit_code == 0);
-  fs::remove(folder / "in/111.ppm");
-  REQUIRE(index({}).exit_code == 0);
-  CHECK(type() == "SQfp16");
-  const RunResult changed = index({"--type", "Flat"});
-  CHECK(changed.exit_code == 0);
-  CHECK(contains(changed.err, "was of type SQfp16, and becomes Flat"));
-  CHECK(type() == "Flat");
-}
-
 TEST_CASE("apps: inner products of any length") {
   std::mt19937 random(7);
   std::normal_distribution<float> normal;
