@@ -127,6 +127,17 @@ TEST_CASE("prompts: a mask of another size is resized with antialias, as the lib
     CHECK(found.logits.data()[i] == doctest::Approx(expected.logits.data()[i]).epsilon(1e-4));
 }
 
+TEST_CASE("prompts: features are for the segmenters of the model that made them") {
+  const auto folder = data_path("golden/prompts/sam3");
+  const auto model = PromptModel::load(folder), other = PromptModel::load(folder);
+  PromptSegmenter first(model, {.threads = 1}), same(model, {.threads = 1}), foreign(other, {.threads = 1});
+  const auto image = first.encode(data_path("golden/prompts/images/drawing.png"), PromptUse::both);
+  const ObjectPrompt point{.points = {{.x = 20, .y = 15}}};
+  CHECK(same.segment_object(*image, point).scores == first.segment_object(*image, point).scores);
+  CHECK(contains(message_of([&] { foreign.segment_object(*image, point); }), "encoded by another model"));
+  CHECK(contains(message_of([&] { foreign.segment(*image, {.text = "a cat"}); }), "encoded by another model"));
+}
+
 TEST_CASE("prompts: trackers are found under each name that the library gives them") {
   const std::filesystem::path golden = data_path("golden/prompts/sam3");
   const ObjectPrompt prompt{.points = {{.x = 20, .y = 15}}};

@@ -32,6 +32,7 @@ struct PromptParts {
 };
 
 struct KeptMaps {
+  std::shared_ptr<const PromptModel> model;  // that made them
   ImageSize image;
   ImageMaps maps;    // empty if it was not encoded for phrases
   ClickMaps clicks;  // empty if it was not encoded for objects

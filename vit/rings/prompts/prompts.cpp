@@ -188,6 +188,13 @@ struct PromptSegmenter::State {
               "; the whole model has both (model_type sam3_video)");
   }
 
+  /// Features mean something only to the model that made them.
+  void require_own(const PromptFeatures& image) const {
+    VIT_CHECK(image.maps_->model == model, kPromptsWhere.with(ErrorKind::mismatch),
+              "the image was encoded by another model, ", image.maps_->model->report().path.string(),
+              ", than that of the segmenter, ", parts().report.path.string());
+  }
+
   /// The vectors of a phrase, without padding; valid until the next call.
   TensorView<const float> text_vectors(const std::string& phrase) {
     if (const auto known = vectors.find(phrase); known != vectors.end()) return known->second;
@@ -205,6 +212,7 @@ struct PromptSegmenter::State {
 
   void find(const PromptFeatures& image, const Prompt& prompt, const PromptOptions& how) {
     check_options(how);
+    require_own(image);
     VIT_CHECK(!prompt.text.empty() || !prompt.boxes.empty(), kPromptsWhere,
               "a prompt needs a text or at least one box");
     boxes.clear();
@@ -286,6 +294,7 @@ std::shared_ptr<const PromptFeatures> PromptSegmenter::encode(const ImageOutputs
   const PromptParts& parts = s.parts();
   const TensorView<const float> tokens = outputs.block(parts.image->config().encoder.depth - 1);
   auto kept = std::make_unique<KeptMaps>();
+  kept->model = s.model;
   kept->image = outputs.frame().image;
   if (use != PromptUse::objects) parts.detector->encode(tokens, kept->maps, s.memory);
   if (use != PromptUse::phrases) parts.clicks->encode(tokens, kept->clicks, s.memory);
@@ -334,6 +343,7 @@ Tensor<float> PromptSegmenter::pixel_probabilities(const PromptFeatures& image, 
 ObjectMasks PromptSegmenter::segment_object(const PromptFeatures& image, const ObjectPrompt& prompt,
                                             const ObjectOptions& options) {
   State& s = state();
+  s.require_own(image);
   VIT_CHECK(!image.maps_->clicks.tokens.empty(), kPromptsWhere, "the image was not encoded for objects");
   const ClickDecoder& decoder = *s.parts().clicks;
   std::vector<ClickPoint> points;
