@@ -6,6 +6,8 @@
 #include <system_error>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "apps/vit/inputs/label_shapes.h"
 #include "apps/vit/inputs/png_values.h"
@@ -123,19 +125,27 @@ std::string file_name_of(const std::string& path) {
 }  // namespace
 
 struct LabelFiles::Annotations {
+  Annotations(AnnotatedImages images, bool are_of_coco) : labels(std::move(images)), are_coco(are_of_coco) {
+    for (std::size_t i = 0; i < labels.images.size(); ++i)
+      by_name[file_name_of(labels.images[i].file)].push_back(i);
+  }
+
   AnnotatedImages labels;
-  bool are_coco = true;  // else CVAT's
+  bool are_coco;                                            // else CVAT's
+  std::unordered_map<std::string, std::vector<std::size_t>> by_name;  // images, by names without folders
 
   /// The image whose file is that of an input: of the longest common end, or of its name without extension.
   const AnnotatedImages::Image* find(const Input& input) const {
     const AnnotatedImages::Image* found = nullptr;
     std::size_t longest = 0;
-    for (const AnnotatedImages::Image& image : labels.images) {
+    const auto of_name = by_name.find(file_name_of(input.name));
+    if (of_name == by_name.end()) return nullptr;
+    for (const std::size_t index : of_name->second) {
+      const AnnotatedImages::Image& image = labels.images[index];
       const bool is_end =
           input.name.ends_with(image.file) && (input.name.size() == image.file.size() ||
                                                input.name[input.name.size() - image.file.size() - 1] == '/');
-      const bool is_same_name = file_name_of(image.file) == file_name_of(input.name);
-      const std::size_t common = is_end ? image.file.size() + 1 : is_same_name ? 1 : 0;
+      const std::size_t common = is_end ? image.file.size() + 1 : 1;
       if (common <= longest) continue;
       longest = common;
       found = &image;
@@ -153,14 +163,14 @@ LabelFiles::LabelFiles(const fs::path& truth, std::vector<std::size_t> unlabeled
   if (truth.extension() == ".xml") {
     const SourceFile file(truth, kLabels.with(ErrorKind::io));
     VIT_CHECK(file.size() <= kMaxLabelBytes, kLabels, truth.string(), ": a file of ", file.size(), " bytes");
-    annotations_.reset(new Annotations{parse_cvat(file.text(), truth.string()), /*are_coco=*/false});
+    annotations_.reset(new Annotations(parse_cvat(file.text(), truth.string()), /*are_of_coco=*/false));
     return;
   }
   VIT_CHECK(
       truth.extension() == ".json", kLabels, truth.string(),
       ": labels are a folder of files named as the images, a COCO file, .json, or one of CVAT for images, "
       ".xml");
-  annotations_.reset(new Annotations{parse_coco(load_json(truth, {.max_bytes = kMaxLabelBytes}))});
+  annotations_.reset(new Annotations(parse_coco(load_json(truth, {.max_bytes = kMaxLabelBytes})), /*are_of_coco=*/true));
 }
 LabelFiles::~LabelFiles() = default;
 

@@ -108,6 +108,11 @@ TEST_CASE("map metrics: pixels without a truth, crowds and segments that no list
     scores.add(map_of(4, {0, 0, -1, -1}), one, map_of(4, {7, 7, 7, 7}), crowd);
     CHECK(scores.mean().classes == 0);
   }
+  SUBCASE("an image with a segment that no list has counts as nothing") {
+    const std::vector<PanopticSegment> same{{.id = 3, .index = 1}};
+    CHECK_THROWS_AS(scores.add(map_of(4, {0, 0, 0, 9}), one, map_of(4, {3, 3, 3, 3}), same), Error);
+    CHECK(scores.mean().classes == 0);
+  }
   SUBCASE("half of a segment is not enough") {
     scores.add(map_of(4, {0, 0, -1, -1}), one, map_of(4, {3, 3, 3, 3}),
                std::vector<PanopticSegment>{{.id = 3, .index = 1}});

@@ -164,6 +164,13 @@ void PanopticScores::add(TensorView<const std::int32_t> found,
     ++truth_areas[truth.data()[i]];
     ++overlaps[{truth.data()[i], found.data()[i]}];
   }
+  // what is not listed is an Error before anything is counted
+  for (const auto& [id, area] : truth_areas) {
+    if (id >= 0) segment_with(truth_segments, id, counts_.size());
+  }
+  for (const auto& [id, area] : found_areas) {
+    if (id >= 0) segment_with(found_segments, id, counts_.size());
+  }
   const auto overlap = [&](std::int32_t wanted, std::int32_t got) {
     const auto place = overlaps.find({wanted, got});
     return place == overlaps.end() ? std::size_t{0} : place->second;
