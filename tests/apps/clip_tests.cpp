@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,24 @@ TEST_CASE("apps: a video file gives what its frames give as images") {
       test::run_vit({"embed", "--model", model, "--frames", "10", video, "--output", folder / "y.npy"});
   CHECK(result.exit_code == 1);
   CHECK(test::contains(result.err, "take fewer"));
+}
+
+TEST_CASE("apps: clips are listed on standard input, too") {
+  const TestFolder folder;
+  const std::string model = test::write_clip_model(folder / "model");
+  for (int i = 0; i < 4; ++i)
+    test::write_picture(folder / ("frames/" + std::to_string(i) + ".ppm"), 32, 32, static_cast<unsigned>(i));
+  const auto run = [&](const std::string& input, const std::string& list) {
+    return test::run_vit({"embed", "--model", model, "--frames", "4", input, "--output", folder / "x.npz"},
+                         {.standard_input = list});
+  };
+  REQUIRE(run(folder / "frames", "").exit_code == 0);
+  const std::map<std::string, test::NpyArray> named = test::read_npz(folder / "x.npz");
+  const auto listed = run("-", (folder / "frames") + "\n" + (folder / "none") + "\n");
+  CHECK(listed.exit_code == 1);
+  CHECK(test::contains(listed.err, "none: no such file or folder"));
+  const std::map<std::string, test::NpyArray> found = test::read_npz(folder / "x.npz");
+  for (const auto& [name, array] : named) CHECK(found.at(name).bytes == array.bytes);
 }
 
 TEST_CASE("apps: a part of a preprocessed list without clips has rows of as many planes as the others") {

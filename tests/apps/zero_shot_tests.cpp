@@ -280,6 +280,8 @@ TEST_CASE("apps: wrong classes, templates and texts are one clear line") {
   const TestFolder folder;
   write_npy(folder / "pixels.npy", Tensor<float>(Shape{1, 3, 16, 16}).view());
   write_text(folder / "twice.txt", "cat\ndog\ncat\n");
+  write_text(folder / "nameless.json", R"(["", "cat"])");
+  write_text(folder / "nameless.jsonl", "{\"text\": \"cat\"}\n{\"text\": \"\"}\n");
   write_text(folder / "blank.txt", "\n \n");
   write_text(folder / "damaged.txt", "cat\nd\xFFg\n");
   write_text(folder / "template.txt", "a photo\n");
@@ -292,6 +294,10 @@ TEST_CASE("apps: wrong classes, templates and texts are one clear line") {
   const std::string names = folder / "names.safetensors";
   for (const Wrong& wrong : std::vector<Wrong>{
            {{"--classes", ", ,"}, 2, "no classes"},
+           {{"--classes", "a cat,,a dog"}, 2, "class 1 has no name"},
+           {{"--classes", "a cat,a dog,"}, 2, "class 2 has no name"},
+           {{"--classes-file", folder / "nameless.json"}, 1, "class 0 has no name"},
+           {{"--classes-file", folder / "nameless.jsonl"}, 1, "class 1 has no name"},
            {{"--classes", "cat,dog,cat"}, 2, "'cat' appears twice"},
            {{"--classes", "c\xFFt"}, 2, "UTF-8"},
            {{"--classes-file", folder / "twice.txt"}, 1, "'cat' appears twice"},
@@ -334,6 +340,27 @@ TEST_CASE("apps: wrong classes, templates and texts are one clear line") {
     CHECK(result.exit_code == 2);
     CHECK(result.num_errors() == 1);
   }
+}
+
+TEST_CASE("apps: blank lines among classes are left out, which is said; --text= is an empty text") {
+  const std::string model = golden_text("hf-clip");
+  const TestFolder folder;
+  write_npy(folder / "pixels.npy", Tensor<float>(Shape{1, 3, 16, 16}).view());
+  write_text(folder / "names.txt", "cat\n\ndog\n");
+  const RunResult lines = run_vit(
+      {"classify", "--model", model, "--classes-file", folder / "names.txt", folder / "pixels.npy"});
+  CAPTURE(lines.err);
+  CHECK(lines.exit_code == 0);
+  CHECK(contains(lines.err, "blank lines are no classes: 1 left out"));
+  const auto vector_of = [&](std::vector<std::string> text) {
+    text.insert(text.begin(), {"embed", "--model", model, "--output", folder / "text.npz"});
+    const RunResult run = run_vit(text);
+    CAPTURE(run.err);
+    CHECK(run.exit_code == 0);
+    return read_npz(folder / "text.npz").at("text").floats();
+  };
+  CHECK(vector_of({"--text="}) == vector_of({"--text", ""}));
+  CHECK(vector_of({"--text=", "--text", "a cat"}).size() == 2 * vector_of({"--text", ""}).size());
 }
 
 TEST_CASE("apps: classes of another model's vectors are refused") {

@@ -218,11 +218,7 @@ class ScaleComparison : public ImageWork {
 /// "224,336". Throws UsageError.
 std::vector<std::size_t> parse_sizes(const std::string& list) {
   std::vector<std::size_t> out;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    out.push_back(parse_integer(list.substr(begin, end - begin), 1, kMaxInputEdge));
-    begin = end + 1;
-  }
+  for (const std::string& size : split_at_commas(list)) out.push_back(parse_integer(size, 1, kMaxInputEdge));
   return out;
 }
 

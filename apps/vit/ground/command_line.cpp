@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -66,12 +67,17 @@ std::vector<std::string> hidden_removed(std::vector<std::string> values) {
 }
 
 /// CLI11 gives an option with = and nothing after it the next argument as its value; an empty value is most
-/// often an unset variable. Returns the name of such an option, or "" if there is none.
-std::string option_without_value(const std::vector<std::string>& arguments) {
-  for (const std::string& argument : arguments) {
-    if (argument == "--") break;
-    if (argument.starts_with("--") && argument.find('=') + 1 == argument.size())
-      return argument.substr(0, argument.size() - 1);
+/// often an unset variable. Returns the name of such an option, or "" if there is none. Those that take it get
+/// it as an argument of its own.
+std::string option_without_value(std::vector<std::string>& arguments,
+                                 const std::set<std::string>& takes_empty) {
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string argument = arguments[i];
+    if (!argument.starts_with("--") || argument.find('=') + 1 != argument.size()) continue;
+    std::string name = argument.substr(0, argument.size() - 1);
+    if (!takes_empty.contains(name)) return name;
+    arguments[i] = std::move(name);
+    arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(++i), "");
   }
   return "";
 }
@@ -150,7 +156,10 @@ class Parser {
     for (const Command& command : commands) {
       CLI::App* const added = app_.add_subcommand(command.name, command.summary);
       added->footer(command.footer);
-      for (const Option& option : command.options) add_option(*added, option);
+      for (const Option& option : command.options) {
+        add_option(*added, option);
+        if (option.takes_empty) takes_empty_.insert(option.name);
+      }
       if (command.ignores_arguments) added->prefix_command();
       commands_.emplace_back(&command, added);
     }
@@ -158,7 +167,7 @@ class Parser {
 
   ParsedArguments parse(std::vector<std::string> arguments) {
     ParsedArguments out;
-    if (const std::string name = option_without_value(arguments); !name.empty()) {
+    if (const std::string name = option_without_value(arguments, takes_empty_); !name.empty()) {
       out.defect = name + ": is empty";
       return out;
     }
@@ -209,6 +218,7 @@ class Parser {
   }
 
   CLI::App app_;
+  std::set<std::string> takes_empty_;  // names of options
   std::vector<std::pair<const Command*, CLI::App*>> commands_;
 };
 

@@ -39,6 +39,7 @@ struct Option {
   Occurs occurs = Occurs::once;
   bool is_required = false;
   std::string group = "Options";  // heading in --help
+  bool takes_empty = false;       // whether --name= is an empty value, not one that was forgotten
 };
 
 /// A command and the function to run after its options are filled in. `run` returns the exit code

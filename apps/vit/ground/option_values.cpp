@@ -1,5 +1,6 @@
 #include "apps/vit/ground/option_values.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -16,6 +17,24 @@ void fail_value(const std::string& expected, std::string_view value) {
 const std::string& not_empty(const std::string& value) {
   if (value.empty()) fail_usage("is empty");
   return value;
+}
+
+std::vector<std::string> split_at_commas(std::string_view list) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view part = list.substr(0, comma);
+    const std::size_t first = std::min(part.find_first_not_of(" \t"), part.size());
+    parts.emplace_back(part.substr(first, part.find_last_not_of(" \t") + 1 - first));
+    if (comma == list.size()) return parts;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+std::vector<std::string> words_of(std::string_view list, const char* expected) {
+  std::vector<std::string> words = split_at_commas(list);
+  if (std::ranges::any_of(words, &std::string::empty)) fail_value(expected, list);
+  return words;
 }
 
 std::size_t parse_integer(const std::string& value, std::size_t min, std::size_t max) {

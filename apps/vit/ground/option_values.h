@@ -20,6 +20,10 @@ namespace vit::app {
 
 /// The value; an empty one, most often an unset variable, is an error.
 const std::string& not_empty(const std::string& value);
+/// The parts of a list with commas, without the spaces around each; parts may be empty.
+std::vector<std::string> split_at_commas(std::string_view list);
+/// The same. Throws UsageError as fail_value() for an empty part.
+std::vector<std::string> words_of(std::string_view list, const char* expected);
 /// Decimal digits without leading zeros, from `min` to `max`.
 std::size_t parse_integer(const std::string& value, std::size_t min, std::size_t max);
 double parse_real(const std::string& value, double min, double max);
@@ -71,6 +75,15 @@ Target choice_target(T& destination, const Named<T> (&choices)[N]) {
             fail_value(N == 1 ? names : "one of " + names, values.front());
           },
           default_text, offered};
+}
+
+/// The target, which also sets `said`.
+inline Target noting(Target target, bool& said) {
+  target.store = [&said, store = std::move(target.store)](const std::vector<std::string>& values) {
+    said = true;
+    store(values);
+  };
+  return target;
 }
 
 /// The target with `choices`, which its parser must accept.

@@ -86,24 +86,33 @@ Tensor<float> Clip::load(const Preprocessor& preprocessor) const {
   return preprocessor.run_clip(views);
 }
 
+namespace {
+
+void add_clip(const std::string& argument, InputList& list) {
+  const fs::path path(argument);
+  if (path.extension() == ".npy") {
+    InputList pixels = list_inputs(std::span(&argument, 1), std::cin);
+    std::ranges::move(pixels.inputs, std::back_inserter(list.inputs));
+    std::ranges::move(pixels.failures, std::back_inserter(list.failures));
+    return;
+  }
+  try {
+    list.inputs.push_back({.name = argument,
+                           .path = argument,
+                           .pixels = nullptr,
+                           .clip = std::make_shared<const Clip>(path)});
+  } catch (const Error& error) {
+    list.failures.push_back({argument.empty() ? "''" : argument, error.what()});
+  }
+}
+
+}  // namespace
+
 InputList list_clips(std::span<const std::string> arguments) {
   InputList list;
+  const auto add = [&](const std::string& path) { add_clip(path, list); };
   for (const std::string& argument : arguments) {
-    const fs::path path(argument);
-    if (path.extension() == ".npy") {
-      InputList pixels = list_inputs(std::span(&argument, 1), std::cin);
-      std::ranges::move(pixels.inputs, std::back_inserter(list.inputs));
-      std::ranges::move(pixels.failures, std::back_inserter(list.failures));
-      continue;
-    }
-    try {
-      list.inputs.push_back({.name = argument,
-                             .path = argument,
-                             .pixels = nullptr,
-                             .clip = std::make_shared<const Clip>(path)});
-    } catch (const Error& error) {
-      list.failures.push_back({argument.empty() ? "''" : argument, error.what()});
-    }
+    argument == "-" ? for_each_path(std::cin, list, add) : add(argument);
   }
   return list;
 }

@@ -224,8 +224,10 @@ void check_no_splits(const fs::path& root, std::span<const fs::path> folders, co
        " are parts of a data set, not classes; give one of them, such as ", splits[0].string());
 }
 
-/// Adds the paths on `standard_input`, one per line.
-void read_list(std::istream& standard_input, InputList& list) {
+}  // namespace
+
+void for_each_path(std::istream& standard_input, InputList& list,
+                   const std::function<void(const std::string&)>& add) {
   struct stat status;
   if (&standard_input == &std::cin && ::fstat(STDIN_FILENO, &status) == 0 && S_ISDIR(status.st_mode)) {
     list.failures.push_back({"-", "standard input is a folder, expected paths, one per line"});
@@ -255,13 +257,15 @@ void read_list(std::istream& standard_input, InputList& list) {
     } else if (path.find('\0') != std::string_view::npos) {
       refuse("it contains a zero byte; expected one path per line");
     } else if (!path.empty()) {
-      try_path(std::string(path), list);
+      add(std::string(path));
     }
   }
   if (list.inputs.size() + list.failures.size() == before) {
     list.failures.push_back({"-", "standard input contains no paths"});
   }
 }
+
+namespace {
 
 /// Removes duplicates and keeps the first.
 void take_once(InputList& list) {
@@ -381,7 +385,7 @@ InputList list_inputs(std::span<const std::string> arguments, std::istream& stan
       try_path(argument, list);
       continue;
     }
-    read_list(standard_input, list);
+    for_each_path(standard_input, list, [&](const std::string& path) { try_path(path, list); });
   }
   return list;
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <istream>
 #include <memory>
 #include <span>
@@ -50,6 +51,11 @@ struct InputList {
 /// in the order of the archive), a folder is all images below it sorted by path, "-" is the paths on
 /// `standard_input`, one per line.
 InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input);
+
+/// Calls add(path) for the paths on `standard_input`, one per line. What is no path, and that there is none, are
+/// failures of `list`, to which add() adds inputs.
+void for_each_path(std::istream& standard_input, InputList& list,
+                   const std::function<void(const std::string&)>& add);
 
 /// list_inputs() without duplicates, of which the first is kept: the same file reached by several paths, or
 /// the same image in it. Those left out are counted in the notes.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "apps/vit/ground/option_values.h"
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
@@ -89,24 +90,14 @@ std::vector<std::string> without_blanks(std::vector<std::string> lines) {
   return lines;
 }
 
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return "";
-  return std::string(text.substr(first, text.find_last_not_of(" \t") + 1 - first));
-}
-
-std::vector<std::string> split_at_commas(std::string_view list) {
-  std::vector<std::string> names;
-  while (true) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    names.push_back(trimmed(list.substr(0, comma)));
-    if (comma == list.size()) return names;
-    list.remove_prefix(comma + 1);
-  }
-}
-
 std::vector<std::string> read_names_file(const std::filesystem::path& file) {
   return file.extension() == ".jsonl" ? read_file(file, /*json=*/true) : read_class_list(file).names;
+}
+
+/// Whether a name is a line, which may be blank: not a member of JSON or a column of a table.
+bool has_lines(const std::filesystem::path& file) {
+  const std::string extension = file.extension().string();
+  return extension != ".json" && extension != ".jsonl" && extension != ".csv" && extension != ".tsv";
 }
 
 }  // namespace
@@ -120,7 +111,8 @@ void add_text_options(std::vector<Option>& list, TextInputs& inputs) {
                   .type_name = "TEXT",
                   .help = "A text; may be given several times",
                   .target = list_target(inputs.texts, [](const std::string& value) { return value; }),
-                  .occurs = Occurs::repeated});
+                  .occurs = Occurs::repeated,
+                  .takes_empty = true});
   list.push_back({.name = "--text-file",
                   .type_name = "FILE",
                   .help = "Texts: .txt, one per line, or .jsonl, objects with the member \"text\"",
@@ -168,9 +160,21 @@ std::vector<std::string> read_templates(const TemplateOptions& options) {
 
 std::vector<std::string> read_class_names(const ClassNames& names) {
   const bool is_file = !names.file.empty();
-  const std::vector<std::string> found =
-      without_blanks(is_file ? read_names_file(names.file) : split_at_commas(names.list));
-  check_names(found, {.name = is_file ? names.file.string() : "--classes", .is_file = is_file});
+  const TextSource source{.name = is_file ? names.file.string() : "--classes", .is_file = is_file};
+  std::vector<std::string> found = is_file ? read_names_file(names.file) : split_at_commas(names.list);
+  const auto blank = std::ranges::find_if(found, is_blank);
+  const bool has_names = !std::ranges::all_of(found, is_blank);
+  if (blank != found.end() && has_names) {
+    // without it the classes behind it would have other indices
+    if (!is_file || !has_lines(names.file))
+      source.refuse("class ", blank - found.begin(), " has no name");
+    const std::size_t count = found.size();
+    found = without_blanks(std::move(found));
+    print_failure(source.name, text("blank lines are no classes: ", count - found.size(),
+                                    " left out, and classes count from 0 without them"));
+  }
+  found = without_blanks(std::move(found));
+  check_names(found, source);
   return found;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/vit/ground/option_values.h"
 #include "apps/vit/ground/usage_error.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
@@ -47,16 +48,14 @@ FeatureList parse_features(std::string_view list, const Model& model) {
   FeatureList out;
   const std::string standard = to_string(internal::standard_output(config));
   if (list.empty()) list = standard;
-  while (true) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    const OutputKey key = parse_feature(list.substr(0, comma), model);
+  for (const std::string& name : split_at_commas(list)) {
+    const OutputKey key = parse_feature(name, model);
     if (std::ranges::find(out.keys, key) == out.keys.end()) {
       out.request.add(key);
       out.keys.push_back(key);
     }
-    if (comma == list.size()) return out;
-    list.remove_prefix(comma + 1);
   }
+  return out;
 }
 
 Output parse_vector_feature(std::string_view name, const Model& model) {

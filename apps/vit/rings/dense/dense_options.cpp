@@ -29,28 +29,16 @@ constexpr Named<ResizeRuleChoice> kResizeRules[]{{"auto", ResizeRuleChoice::auto
                                                  {"library", ResizeRuleChoice::library},
                                                  {"repository", ResizeRuleChoice::repository}};
 
-std::vector<std::string> parts_of(const std::string& list, const char* expected) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (std::size_t comma = list.find(','); comma != std::string::npos; comma = list.find(',', begin)) {
-    parts.push_back(list.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
-  parts.push_back(list.substr(begin));
-  if (std::ranges::any_of(parts, &std::string::empty)) fail_value(expected, list);
-  return parts;
-}
-
 std::vector<std::size_t> parse_taps(const std::string& list) {
   constexpr std::size_t kMostBlocks = 1023;
   std::vector<std::size_t> taps;
-  for (const std::string& part : parts_of(list, "blocks, such as 2,5,8,11"))
+  for (const std::string& part : words_of(list, "blocks, such as 2,5,8,11"))
     taps.push_back(parse_integer(part, 0, kMostBlocks));
   return taps;
 }
 
 std::array<float, 2> parse_range(const std::string& value) {
-  const std::vector<std::string> parts = parts_of(value, "MIN,MAX in metres");
+  const std::vector<std::string> parts = words_of(value, "MIN,MAX in metres");
   if (parts.size() != 2) fail_value("MIN,MAX in metres", value);
   const double low = parse_real(parts[0], 0.0, kMostMetres), high = parse_real(parts[1], 0.0, kMostMetres);
   if (low >= high) fail_value("MIN,MAX in metres with MIN below MAX", value);

@@ -52,7 +52,7 @@ constexpr double kFocal = 470.4;                               // pixels, of Dep
 struct DepthOptions {
   DenseRunOptions run;
   std::string colormap;
-  double focal = kFocal;
+  std::optional<double> focal{};      // none: kFocal
   std::optional<double> png_scale{};  // none: kMillimetres
 
   double units_of_meter() const { return png_scale.value_or(kMillimetres); }
@@ -74,6 +74,12 @@ class DepthWork : public ImageWork {
   explicit DepthWork(const DepthOptions& options)
       : options_(options), outputs_("depth", options.run, kDepthFormats, {"png16"}) {
     if (!options.colormap.empty()) colors_ = color_map(options.colormap);
+    if (colors_ && !outputs_.writes("color") && !outputs_.has_page())
+      fail_usage("--colormap has no effect: no colors are written; --format color writes them");
+    if (options.focal && !outputs_.writes("ply"))
+      fail_usage("--focal has no effect: no point cloud is written; --format ply writes it");
+    if (options.png_scale && !outputs_.writes("png16"))
+      fail_usage("--png-scale has no effect: no PNG of depths is written; --format png16 writes it");
   }
 
   int run() { return outputs_.run(*this); }
@@ -87,7 +93,7 @@ class DepthWork : public ImageWork {
                  " depth");
     if (!colors_) colors_ = default_depth_colors(estimator.unit());
     outputs_.note("colormap", options_.colormap);
-    outputs_.note("focal", text(options_.focal));
+    outputs_.note("focal", text(options_.focal.value_or(kFocal)));
     if (options_.png_scale && estimator.unit() != DepthUnit::meter)
       fail_usage("--png-scale is of depths in metres, and this model gives ", to_string(estimator.unit()),
                  " depth");
@@ -142,7 +148,7 @@ class DepthWork : public ImageWork {
     if (outputs_.writes("ply")) {  // preprocessed pixels have no colors
       const Input& input = run.inputs()[image.index];
       const Image picture = input.pixels != nullptr ? Image(1, 1) : picture_of(run, input, image.size);
-      write_ply(path("ply"), map.depth, picture, options_.focal);
+      write_ply(path("ply"), map.depth, picture, options_.focal.value_or(kFocal));
     }
   }
 

@@ -84,15 +84,6 @@ namespace {
 
 constexpr std::size_t kLargestPicture = 1200;  // edge, of a page
 
-template <typename Parse>
-void add_words(const std::string& list, const Parse& parse, std::vector<std::string>& words) {
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    words.push_back(parse(list.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-}
-
 }  // namespace
 
 bool DenseRunOptions::has_word(std::string_view word) const {
@@ -135,7 +126,10 @@ void add_dense_run_options(std::vector<Option>& list, DenseRunOptions& options,
                   // with commas, or given again; what follows a value is an input
                   .target = offering({[&to = options.words, parse](const std::vector<std::string>& values) {
                                        to.clear();
-                                       for (const std::string& value : values) add_words(value, parse, to);
+                                       for (const std::string& value : values) {
+                                         for (const std::string& word : split_at_commas(value))
+                                           to.push_back(parse(word));
+                                       }
                                      }},
                                      words),
                   .occurs = Occurs::repeated});

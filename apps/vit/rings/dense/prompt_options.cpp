@@ -63,7 +63,7 @@ void add_prompt_options(std::vector<Option>& list, PromptChoices& choices) {
       {.name = "--prompt-rule",
        .type_name = "RULE",
        .help = "Whose program is reproduced: library (transformers) or repository (the publisher's)",
-       .target = choice_target(choices.rule, kPromptRules),
+       .target = noting(choice_target(choices.rule, kPromptRules), choices.says_rule),
        .group = kPromptGroup});
 }
 

@@ -24,6 +24,7 @@ struct PromptChoices {
   std::filesystem::path objects;
   bool all_masks = false;
   PromptRuleChoice rule = PromptRuleChoice::library;
+  bool says_rule = false;  // on the command line
 
   bool name_objects() const { return !points.empty() || box || !objects.empty(); }
   bool are_given() const { return texts.are_given() || !boxes.empty() || name_objects(); }

@@ -81,6 +81,7 @@ struct SegmentCommand {
   TaskChoice task = TaskChoice::automatic;
   SegmentChoices choices;
   PaletteChoice palette = PaletteChoice::automatic;
+  bool says_palette = false;  // on the command line
   PixelClassOptions pixels;
   PromptChoices prompts;
 };
@@ -95,17 +96,8 @@ std::optional<SegmentTask> task_of(TaskChoice choice) {
   return std::nullopt;
 }
 
-std::vector<std::string> split_words(const std::string& list) {
-  std::vector<std::string> words{""};
-  for (const char c : list) {
-    if (c == ',') {
-      words.emplace_back();
-    } else {
-      words.back() += c;
-    }
-  }
-  if (std::ranges::any_of(words, &std::string::empty)) fail_value("classes, such as wall,floor or 0,3", list);
-  return words;
+std::vector<std::string> parse_stuff(const std::string& list) {
+  return words_of(list, "classes, such as wall,floor or 0,3");
 }
 
 std::vector<Color> palette_of(PaletteChoice choice, std::size_t num_classes) {
@@ -152,7 +144,10 @@ class SegmentWork : public ImageWork {
   explicit SegmentWork(const SegmentCommand& options)
       : options_(options),
         outputs_("segment", options.run, kSegmentFormats, {"png", "color"}),
-        json_(options.run.has_word("json") || options.run.writes_arrays()) {}
+        json_(options.run.has_word("json") || options.run.writes_arrays()) {
+    if (options.says_palette && !outputs_.writes("png") && !outputs_.writes("color") && !outputs_.has_page())
+      fail_usage("--palette has no effect: no colors are written; --format png or color writes them");
+  }
 
   int run() { return outputs_.run(*this, {options_.labels}); }
 
@@ -167,6 +162,8 @@ class SegmentWork : public ImageWork {
     SegmentChoices choices = options_.choices;
     choices.task = task_of(options_.task);
     segments_ = segment_options(choices, *model, Labels(classes, options_.labels).names());
+    if (options_.says_palette && segments_.task != SegmentTask::semantic)
+      fail_usage("--palette is for the classes of --task semantic; segments have colors of their own");
     palette_ = palette_of(options_.palette, classes.head.num_classes);
     outputs_.note("task", to_string(segments_.task));
     outputs_.note("thresholds",
@@ -231,6 +228,7 @@ int run_prompts(SegmentCommand& command) {
     fail_usage("--task panoptic is for models with classes of their own");
   if (command.choices.overlap || !command.choices.stuff.empty() || !command.labels.empty())
     fail_usage("--overlap, --stuff and --labels are for models with classes of their own");
+  if (command.says_palette) fail_usage("--palette is for models with classes of their own");
   take_points(command.run.inputs, command.prompts);
   return segment_prompts({.run = command.run,
                           .choices = command.prompts,
@@ -243,6 +241,8 @@ int run_prompts(SegmentCommand& command) {
 int run_segment(SegmentCommand& command) {
   if (command.prompts.are_given()) return run_prompts(command);
   if (command.prompts.all_masks) fail_usage("--all-masks is for --points, --box and --objects");
+  if (command.prompts.says_rule)
+    fail_usage("--prompt-rule is for prompts: --classes, --boxes, --points, --box or --objects");
   check_pixel_class_options(command.pixels);
   if (!command.pixels.are_given()) {
     if (is_prompt_model(command.run.common)) fail_without_prompts();
@@ -253,6 +253,7 @@ int run_segment(SegmentCommand& command) {
   if (!is_semantic || command.choices.threshold || command.choices.mask_threshold ||
       command.choices.overlap || !command.choices.stuff.empty())
     fail_usage("--classifier and --like give classes of pixels, --task semantic, without options of masks");
+  if (command.says_palette) fail_usage("--palette is for models with classes of their own");
   if (!command.labels.empty()) fail_usage("--labels: classes of pixels have the names of vit fit --names");
   return segment_pixels(command.run, command.pixels);
 }
@@ -292,11 +293,11 @@ Command segment_command() {
                   {.name = "--stuff",
                    .type_name = "LIST",
                    .help = "Classes, names or numbers, whose panoptic segments are one",
-                   .target = parsed_target(options->choices.stuff, split_words)},
+                   .target = parsed_target(options->choices.stuff, parse_stuff)},
                   {.name = "--palette",
                    .type_name = "NAME",
                    .help = "Colors of classes: ade20k or voc; auto: ade20k for 150 classes, else voc",
-                   .target = choice_target(options->palette, kPalettes)},
+                   .target = noting(choice_target(options->palette, kPalettes), options->says_palette)},
                   labels_option(options->labels)},
       .run = [options] { return run_segment(*options); }};
   add_pixel_class_options(command.options, options->pixels);

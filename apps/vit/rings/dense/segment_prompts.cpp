@@ -184,6 +184,9 @@ int segment_prompts(const PromptJob& job) {
         "--points, --box and --objects mean one object each; --classes and --boxes find every instance: take "
         "one of both");
   if (job.semantic) fail_usage("--task semantic is for --classes and --boxes");
+  if (job.threshold || job.mask_threshold)
+    fail_usage(job.threshold ? "--threshold" : "--mask-threshold",
+               " is for --classes and --boxes; the pixels of an object are those above 0");
   return segment_objects(job);
 }
 

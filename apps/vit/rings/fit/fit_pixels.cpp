@@ -13,6 +13,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/inputs/pixel_labels.h"
+#include "apps/vit/inputs/texts.h"
 #include "apps/vit/options/record.h"
 #include "apps/vit/outputs/result_names.h"
 #include "apps/vit/rings/fit/fit_options.h"
@@ -74,10 +75,7 @@ std::vector<std::size_t> layers_of(const FitCommandOptions& options, const Model
   for (const int block : options.pixels.layers) add(block);
   if (!out.empty() && !options.features.empty()) fail_usage("--layers and --features: give only one of them");
   if (options.features.empty() || options.features == "patches") return out;
-  std::string_view rest = options.features;
-  while (!rest.empty()) {
-    const std::string word(rest.substr(0, rest.find(',')));
-    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  for (const std::string& word : split_at_commas(options.features)) {
     constexpr std::string_view kBlock = "block.";
     if (!word.starts_with(kBlock))
       fail_usage(
@@ -115,18 +113,23 @@ fs::path names_file(const std::string& value) {
 
 /// The names of --names LIST|FILE.
 std::vector<std::string> names_of(const std::string& value) {
-  if (!names_file(value).empty()) return internal::read_class_list(value).names;
-  std::vector<std::string> out{""};
-  for (const char c : value) {
-    if (c == ',') {
-      out.emplace_back();
-    } else {
-      out.back() += c;
-    }
+  if (names_file(value).empty()) return words_of(value, "names, such as leaf,stem, or a file of them");
+  std::vector<std::string> names = internal::read_class_list(value).names;
+  const auto nameless = std::ranges::find_if(names, is_blank);
+  VIT_CHECK(nameless == names.end(), "fit", "--names: ", value, ": class ", nameless - names.begin(),
+            " has no name");
+  return names;
+}
+
+const char* described(LabelKind kind) {
+  switch (kind) {
+    case LabelKind::indices: return "indices";
+    case LabelKind::colors: return "strokes, each color of which is a class";
+    case LabelKind::coco: return "COCO's categories";
+    case LabelKind::labelme: return "names of LabelMe";
+    case LabelKind::cvat: return "names of CVAT";
   }
-  if (std::ranges::any_of(out, &std::string::empty))
-    fail_value("names, such as leaf,stem, or a file of them", value);
-  return out;
+  return "";
 }
 
 class PixelFitting : public ImageWork {
@@ -213,6 +216,9 @@ class PixelFitting : public ImageWork {
   }
 
   void name_classes() {
+    if (!options_.pixels.unlabeled.empty() && classes_.size() > 0 && classes_.kind() != LabelKind::indices)
+      fail_usage("--unlabeled is for indices of gray and palette PNG files, and the labels in ",
+                 printable(options_.pixels.truth.string()), " are ", described(classes_.kind()));
     classes_.sort(files_);
     if (has_background()) sources_.push_back(options_.pixels.background);
     for (const std::int64_t value : classes_.values())

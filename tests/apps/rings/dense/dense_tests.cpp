@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -10,8 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/vit/rings/dense/coco_files.h"
+#include "apps/vit/rings/dense/dense_results.h"
 #include "apps/vit/rings/dense/truth_maps.h"
 #include "tests/apps/program.h"
+#include "tests/support/errors.h"
 #include "tests/support/shared_data.h"
 #include "vit/io/json.h"
 #include "vit/io/safetensors.h"
@@ -330,6 +334,91 @@ TEST_CASE("apps: options that would have no effect on maps are refused") {
     CHECK(result.exit_code == 2);
     CHECK(result.num_errors() == 1);
   }
+}
+
+TEST_CASE("apps: colors, scales and focal lengths of files that are not written are refused") {
+  const TestFolder folder;
+  write_inputs(folder, false);
+  const std::string in = folder / "in/a.ppm", out = folder / "out/";
+  const std::vector<Refusal> refusals{
+      {"depth", "hf-depth-anything", {in, "--colormap", "turbo"}, 2, "--colormap has no effect"},
+      {"depth",
+       "hf-depth-anything",
+       {in, "--colormap", "turbo", "--format", "png16", "--output", out},
+       2,
+       "--colormap has no effect"},
+      {"depth", "hf-depth-anything", {in, "--focal", "3", "--output", out}, 2, "--focal has no effect"},
+      {"depth",
+       "hf-depth-anything",
+       {in, "--png-scale", "3", "--format", "color", "--output", out},
+       2,
+       "--png-scale has no effect"},
+      {"segment", "hf-eomt", {in, "--palette", "voc"}, 2, "--palette has no effect"},
+      {"segment", "hf-eomt", {in, "--palette", "voc", "--task", "instance", "--output", out}, 2, "semantic"},
+      {"segment", "hf-eomt", {in, "--prompt-rule", "library"}, 2, "--prompt-rule is for prompts"},
+      {"segment", "hf-eomt", {in, "--like", in + ":1,1", "--palette", "voc"}, 2, "--palette"}};
+  for (const Refusal& refusal : refusals) {
+    const RunResult result = run_dense(refusal.command, refusal.model, refusal.arguments);
+    CAPTURE(refusal.words);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == refusal.exit_code);
+    CHECK(contains(result.err, refusal.words));
+  }
+  const std::string page = folder / "page.html";
+  CHECK(run_dense("depth", "hf-depth-anything", {in, "--colormap", "turbo", "--html", page}).exit_code == 0);
+  CHECK(run_dense("segment", "hf-eomt",
+                  {in, "--palette", "voc", "--task", "semantic", "--output", folder / "colors/"})
+            .exit_code == 0);
+}
+
+TEST_CASE("apps: lists with commas have spaces around words, and no empty words") {
+  const TestFolder folder;
+  write_inputs(folder, false);
+  const std::string in = folder / "in/a.ppm";
+  CHECK(run_dense("segment", "hf-eomt", {in, "--task", "panoptic", "--stuff", "0, 2"}).exit_code == 0);
+  CHECK(run_dense("segment", "hf-eomt", {in, "--task", "panoptic", "--stuff", "0, ,2"}).exit_code == 2);
+  const std::string out = folder / "out/";
+  CHECK(run_dense("depth", "hf-depth-anything", {in, "--format", "npy, pfm", "--output", out}).exit_code ==
+        0);
+  CHECK(std::filesystem::exists(out + "a.npy"));
+  CHECK(std::filesystem::exists(out + "a.pfm"));
+}
+
+TEST_CASE("apps: more regions than 16 bits hold have no PNG, and COCO's file has each once") {
+  SegmentMap map{.map = Tensor<std::int32_t>(Shape{300, 220}), .segments = {}};
+  for (std::size_t i = 0; i < map.map.num_elements(); ++i) {
+    map.map.data()[i] = static_cast<std::int32_t>(i);
+    map.segments.push_back({.id = static_cast<std::int32_t>(i), .index = 0, .label = "a", .area = 1});
+  }
+  CHECK_ERROR(ErrorKind::unsupported, ("66000 segments", ".npz"),
+              app::segment_png(map, SegmentTask::instance, std::vector<app::Color>{{1, 2, 3}}));
+  const Json coco = parse_json(app::coco_results(map, "a", "a.ppm"), "coco");
+  REQUIRE(coco.size() == 66000);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{221}, std::size_t{65999}}) {
+    const std::size_t place = i % 220 * 300 + i / 220;  // down the columns
+    const std::vector<std::int64_t> runs = runs_of(coco[i].at("segmentation").at("counts").as_string());
+    CHECK(runs.at(0) == static_cast<std::int64_t>(place));
+    CHECK(runs.at(1) == 1);
+    CHECK(runs.size() == (place == 65999 ? 2 : 3));
+    CHECK(coco[i].at("bbox")[0].as_size() == i % 220);
+    CHECK(coco[i].at("bbox")[1].as_size() == i / 220);
+    CHECK(coco[i].at("bbox")[2].as_size() == 1);
+  }
+}
+
+TEST_CASE("apps: results with other labels do not continue a run") {
+  const TestFolder folder;
+  write_inputs(folder, false);
+  write_text(folder / "one.txt", "sky\nearth\nsea\n");
+  write_text(folder / "two.txt", "wall\nfloor\ndoor\n");
+  const auto labeled = [&](const char* labels) {
+    return run_dense(
+        "segment", "hf-eomt",
+        {folder / "in/a.ppm", "--labels", folder / labels, "--output", folder / "maps/", "--resume"});
+  };
+  CHECK(labeled("one.txt").exit_code == 0);
+  CHECK(labeled("one.txt").exit_code == 0);
+  CHECK(labeled("two.txt").exit_code == 1);
 }
 
 TEST_CASE("apps: files of different images that would have one name are refused") {

@@ -157,6 +157,10 @@ TEST_CASE("prompts: what is refused, in one line") {
   CHECK(contains(refusal({"--points", "3,4", "--classes", "a cat"}, 2), "one object each"));
   CHECK(contains(refusal({"--classes", "a cat", "--task", "panoptic"}, 2), "panoptic"));
   CHECK(contains(refusal({"--all-masks"}, 2), "--points"));
+  CHECK(contains(refusal({"--points", "3,4", "--threshold", "0.5"}, 2), "--threshold is for --classes"));
+  CHECK(contains(refusal({"--box", "1,2,30,40", "--mask-threshold", "0.5"}, 2), "--mask-threshold is for"));
+  CHECK(contains(refusal({"--points", "3,4", "--palette", "voc"}, 2), "--palette"));
+  CHECK(contains(refusal({"--classes", "a cat,,a dog"}, 2), "class 1 has no name"));
   CHECK(contains(refusal({"--points", "3,4", drawing()}, 2), "one image"));
   const std::string boxes = folder / "boxes.jsonl";
   std::ofstream(boxes) << R"({"file": "other.png", "boxes": [{"box": [1, 2, 3, 4], "label": "a bird"}]})";

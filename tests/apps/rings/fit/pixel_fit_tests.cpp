@@ -271,6 +271,28 @@ TEST_CASE("apps: an example's mask is a file of the run: not replaced, and reada
   CHECK(confined.exit_code == 0);
 }
 
+TEST_CASE("apps: names of classes have no spaces around them, are read in the sandbox, and are not empty") {
+  const TestFolder folder;
+  write_sample(folder);
+  const auto names = [&](const std::string& given, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {folder / "photos/a.ppm", "--truth", folder / "strokes", "--size", "native",
+                               "--names", given, "--format", "json"});
+    return fit(folder, more);
+  };
+  const Json labels = parse_json(names("rest, leaf").out, "fit").at("labels");
+  CHECK(labels[0].as_string() == "rest");
+  CHECK(labels[1].as_string() == "leaf");
+  CHECK(names("rest,").exit_code == 2);
+  write_text(folder / "names.txt", "rest\nleaf\n");
+  const RunResult confined = names(folder / "names.txt", {"--sandbox"});
+  CAPTURE(confined.err);
+  CHECK((confined.exit_code == 0 || contains(confined.err, "[sandbox]")));
+  write_text(folder / "names.json", R"(["rest", ""])");
+  const RunResult nameless = names(folder / "names.json");
+  CHECK(nameless.exit_code == 1);
+  CHECK(contains(nameless.err, "class 1 has no name"));
+}
+
 TEST_CASE("apps: fit --paint writes a page with the features of images") {
   const TestFolder folder;
   write_sample(folder);
@@ -321,6 +343,8 @@ TEST_CASE("apps: what contradicts a head of pixels, or is no label, is one line"
     fails(run_vit({"segment", "--model", prompts, "--classifier", head, photo}), 2, "a model of prompts");
   }
   fails(run_vit({"classify", "--classifier", head, photo}), 1, "vit segment --classifier");
+  fails(fit(folder, {photo, "--truth", folder / "strokes", "--unlabeled", "0"}), 2,
+        "--unlabeled is for indices");
   fails(fit(folder, {photo, "--upsample", "shift"}), 2, "--truth");
   fails(fit(folder, {folder / "photos/b.ppm", "--truth", folder / "strokes"}), 1,
         "no labels of any of 1 image");
