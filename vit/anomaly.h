@@ -113,8 +113,8 @@ class VIT_API AnomalyModel {
   std::optional<float> threshold() const noexcept { return threshold_; }
   /// Whether it was given by with_threshold().
   bool is_threshold_given() const noexcept { return is_threshold_given_; }
-  /// The same bank with another threshold, or none: std::move(bank).with_threshold(0.3f). It stays when images
-  /// are added. Throws Error unless it is a number from 0 to 1e9.
+  /// The same bank with another threshold, or none: std::move(bank).with_threshold(0.3f). It stays when
+  /// images are added. Throws Error unless it is a number from 0 to 1e9.
   AnomalyModel with_threshold(std::optional<float> threshold) &&;
   /// Confidence that at least options().quantile of all good images have a score up to the threshold: the
   /// binomial confidence of an order statistic, independent of the distribution.

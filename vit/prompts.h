@@ -188,8 +188,8 @@ class VIT_API PromptSegmenter {
 
   /// Instances with masks. Throws Error (argument) for a prompt without text and boxes, boxes that are empty
   /// or not finite, thresholds beyond 0 to 1, and a text that is not UTF-8 or longer than the model's
-  /// context; (unsupported) for more masks than PromptOptions::max_mask_bytes; (mismatch), as all of these do,
-  /// for an image that was encoded with another PromptModel.
+  /// context; (unsupported) for more masks than PromptOptions::max_mask_bytes; (mismatch), as all of these
+  /// do, for an image that was encoded with another PromptModel.
   PromptInstances segment(const PromptFeatures& image, const Prompt& prompt,
                           const PromptOptions& options = {});
   /// Instances without masks, on which no work is done.

@@ -347,8 +347,8 @@ TEST_CASE("apps: blank lines among classes are left out, which is said; --text= 
   const TestFolder folder;
   write_npy(folder / "pixels.npy", Tensor<float>(Shape{1, 3, 16, 16}).view());
   write_text(folder / "names.txt", "cat\n\ndog\n");
-  const RunResult lines = run_vit(
-      {"classify", "--model", model, "--classes-file", folder / "names.txt", folder / "pixels.npy"});
+  const RunResult lines =
+      run_vit({"classify", "--model", model, "--classes-file", folder / "names.txt", folder / "pixels.npy"});
   CAPTURE(lines.err);
   CHECK(lines.exit_code == 0);
   CHECK(contains(lines.err, "blank lines are no classes: 1 left out"));

@@ -67,8 +67,8 @@ std::vector<std::string> hidden_removed(std::vector<std::string> values) {
 }
 
 /// CLI11 gives an option with = and nothing after it the next argument as its value; an empty value is most
-/// often an unset variable. Returns the name of such an option, or "" if there is none. Those that take it get
-/// it as an argument of its own.
+/// often an unset variable. Returns the name of such an option, or "" if there is none. Those that take it
+/// get it as an argument of its own.
 std::string option_without_value(std::vector<std::string>& arguments,
                                  const std::set<std::string>& takes_empty) {
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {

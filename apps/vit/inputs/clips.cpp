@@ -97,10 +97,8 @@ void add_clip(const std::string& argument, InputList& list) {
     return;
   }
   try {
-    list.inputs.push_back({.name = argument,
-                           .path = argument,
-                           .pixels = nullptr,
-                           .clip = std::make_shared<const Clip>(path)});
+    list.inputs.push_back(
+        {.name = argument, .path = argument, .pixels = nullptr, .clip = std::make_shared<const Clip>(path)});
   } catch (const Error& error) {
     list.failures.push_back({argument.empty() ? "''" : argument, error.what()});
   }

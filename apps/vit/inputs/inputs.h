@@ -52,8 +52,8 @@ struct InputList {
 /// `standard_input`, one per line.
 InputList list_inputs(std::span<const std::string> arguments, std::istream& standard_input);
 
-/// Calls add(path) for the paths on `standard_input`, one per line. What is no path, and that there is none, are
-/// failures of `list`, to which add() adds inputs.
+/// Calls add(path) for the paths on `standard_input`, one per line. What is no path, and that there is none,
+/// are failures of `list`, to which add() adds inputs.
 void for_each_path(std::istream& standard_input, InputList& list,
                    const std::function<void(const std::string&)>& add);
 

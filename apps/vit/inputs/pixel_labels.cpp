@@ -131,7 +131,7 @@ struct LabelFiles::Annotations {
   }
 
   AnnotatedImages labels;
-  bool are_coco;                                            // else CVAT's
+  bool are_coco;                                                      // else CVAT's
   std::unordered_map<std::string, std::vector<std::size_t>> by_name;  // images, by names without folders
 
   /// The image whose file is that of an input: of the longest common end, or of its name without extension.
@@ -170,7 +170,8 @@ LabelFiles::LabelFiles(const fs::path& truth, std::vector<std::size_t> unlabeled
       truth.extension() == ".json", kLabels, truth.string(),
       ": labels are a folder of files named as the images, a COCO file, .json, or one of CVAT for images, "
       ".xml");
-  annotations_.reset(new Annotations(parse_coco(load_json(truth, {.max_bytes = kMaxLabelBytes})), /*are_of_coco=*/true));
+  annotations_.reset(
+      new Annotations(parse_coco(load_json(truth, {.max_bytes = kMaxLabelBytes})), /*are_of_coco=*/true));
 }
 LabelFiles::~LabelFiles() = default;
 

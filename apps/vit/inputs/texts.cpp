@@ -165,9 +165,8 @@ std::vector<std::string> read_class_names(const ClassNames& names) {
   const auto blank = std::ranges::find_if(found, is_blank);
   const bool has_names = !std::ranges::all_of(found, is_blank);
   if (blank != found.end() && has_names) {
-    // without it the classes behind it would have other indices
-    if (!is_file || !has_lines(names.file))
-      source.refuse("class ", blank - found.begin(), " has no name");
+    // without it the classes after it would have other indices
+    if (!is_file || !has_lines(names.file)) source.refuse("class ", blank - found.begin(), " has no name");
     const std::size_t count = found.size();
     found = without_blanks(std::move(found));
     print_failure(source.name, text("blank lines are no classes: ", count - found.size(),

@@ -43,8 +43,8 @@ struct ClassNames {
 
   bool are_given() const { return !list.empty() || !file.empty(); }
 };
-/// The names: at least one, without duplicates. Blank lines of a file are left out, which one line on stderr says.
-/// Throws UsageError for an empty name, or Error for one of a file of JSON or a table.
+/// The names: at least one, without duplicates. Blank lines of a file are left out, which one line on stderr
+/// says. Throws UsageError for an empty name, or Error for one of a file of JSON or a table.
 std::vector<std::string> read_class_names(const ClassNames& names);
 
 }  // namespace vit::app

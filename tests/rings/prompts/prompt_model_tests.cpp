@@ -135,7 +135,8 @@ TEST_CASE("prompts: features are for the segmenters of the model that made them"
   const ObjectPrompt point{.points = {{.x = 20, .y = 15}}};
   CHECK(same.segment_object(*image, point).scores == first.segment_object(*image, point).scores);
   CHECK(contains(message_of([&] { foreign.segment_object(*image, point); }), "encoded by another model"));
-  CHECK(contains(message_of([&] { foreign.segment(*image, {.text = "a cat"}); }), "encoded by another model"));
+  CHECK(
+      contains(message_of([&] { foreign.segment(*image, {.text = "a cat"}); }), "encoded by another model"));
 }
 
 TEST_CASE("prompts: trackers are found under each name that the library gives them") {

@@ -129,7 +129,8 @@ void take_augmentation(AnomalyCommandOptions& options, const std::optional<std::
   if (!former) return;
   const bool made_with = *former == "rotations";
   VIT_CHECK(made_with || !options.rotations, (Where{"anomaly fit", ErrorKind::mismatch}),
-            options.output.string(), ": was made without --augment, but this run has --augment rotations; leave "
+            options.output.string(),
+            ": was made without --augment, but this run has --augment rotations; leave "
             "the option out to add images to the bank, or name another bank");
   options.rotations = made_with;
 }
@@ -285,8 +286,7 @@ class Fitting : public ImageWork {
           "", text("interrupted: the bank has ", builder_->num_images(),
                    builder_->num_images() == 1 ? " image" : " images", "; run again to add the others"));
     VIT_CHECK(builder_->num_images() > 0, "anomaly fit", options_.inputs.front(), ": no good image");
-    if (unseen_ > 0.02 && !options_.common.quiet)
-      print_failure("", unseen_note());
+    if (unseen_ > 0.02 && !options_.common.quiet) print_failure("", unseen_note());
     release_interrupts();  // nothing is lost until the bank is written
     RunFacts facts{.model = run_model(options_.common, run.model(), {}), .others = {}};
     if (augmentation_) facts.others.emplace_back(kAugmentFact, *augmentation_);
@@ -314,7 +314,7 @@ class Fitting : public ImageWork {
 
   AnomalyCommandOptions& options_;
   std::optional<std::string> augmentation_;  // of the bank, "none" without; nothing for an older one
-  std::optional<AnomalyModel> existing_;  // until it is in the builder
+  std::optional<AnomalyModel> existing_;     // until it is in the builder
   std::optional<AnomalyBuilder> builder_;
   std::optional<Rotations> rotations_;
   double unseen_ = 0;  // the largest share of an image outside the crop

@@ -161,7 +161,7 @@ namespace {
 /// The lock of an index, for the moment in which it is read.
 class ReadingLock {
  public:
-  /// Does not wait for a run that writes the index. `alone`: nobody else may read it.
+  /// Does not wait for a run that writes the index. `alone`: no other reader may have it.
   ReadingLock(const fs::path& folder, bool alone)
       : descriptor_(::open((folder / kLock).c_str(), O_RDONLY | O_CLOEXEC)) {
     if (descriptor_ >= 0) is_free_ = ::flock(descriptor_, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0;
@@ -200,10 +200,10 @@ IndexContents read_files(const fs::path& folder, IndexTrust trust) {
               printable(file.file), has_pages ? " has no number of vectors" : " has many vectors",
               ", but the index is one of ", has_pages ? "pages" : "images", "; run vit index again");
   const std::size_t num_vectors = vector_starts(contents.files).back();
-  contents.vectors =
-      is_current ? StoredVectors::in_safetensors(folder / kVectors, num_vectors, contents.facts.model.dim,
-                                                 lines_checksum(lines))
-                 : former_vectors(folder, contents.facts, n, trust);
+  contents.vectors = is_current
+                         ? StoredVectors::in_safetensors(folder / kVectors, num_vectors,
+                                                         contents.facts.model.dim, lines_checksum(lines))
+                         : former_vectors(folder, contents.facts, n, trust);
   return contents;
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr Where kWhere{"index", ErrorKind::mismatch};
 constexpr const char* kTensor = "vectors";
-constexpr const char* kLines = "files";  // of the metadata
+constexpr const char* kLines = "files";                     // of the metadata
 constexpr std::size_t kBlockFloats = std::size_t{1} << 18;  // 1 MiB at a time
 
 Dtype dtype_of(PlainType type) {
@@ -93,8 +93,8 @@ StoredVectors::StoredVectors(const std::filesystem::path& path, const std::strin
   bytes_ = StoredBytes(*file_, size - num_bytes, num_bytes);
 }
 
-StoredVectors StoredVectors::in_safetensors(const std::filesystem::path& path, std::size_t n,
-                                            std::size_t dim, std::string_view lines) {
+StoredVectors StoredVectors::in_safetensors(const std::filesystem::path& path, std::size_t n, std::size_t dim,
+                                            std::string_view lines) {
   const TensorFile file = open_safetensors(path);
   const auto of = file.metadata().find(kLines);
   VIT_CHECK(lines.empty() || of == file.metadata().end() || of->second == lines, kWhere, path.string(),

@@ -406,7 +406,8 @@ TEST_CASE("apps: an index is not read while its files are of two runs") {
   REQUIRE(run("index", {folder / "in", "--output", index}).exit_code == 0);
   const std::map<std::string, std::string> after = bytes_of(index);
   const auto put = [&](const std::map<std::string, std::string>& from) {
-    for (const char* const name : {"files.jsonl", "index.json"}) write_text(index + "/" + name, from.at(name));
+    for (const char* const name : {"files.jsonl", "index.json"})
+      write_text(index + "/" + name, from.at(name));
   };
   put(before);  // as between two renames: the vectors are new, the list is not
   const RunResult mixed = run_vit({"search", index, folder / "in/100.ppm"});
@@ -442,9 +443,8 @@ TEST_CASE("apps: a file that changes while an index is made is embedded again by
     is_changed = true;
     return false;
   };
-  const RunResult first =
-      run_vit({"index", folder / "in", "--output", index, "--batch", "1", "--threads", "1"},
-              {.signal_when = change});
+  const RunResult first = run_vit(
+      {"index", folder / "in", "--output", index, "--batch", "1", "--threads", "1"}, {.signal_when = change});
   REQUIRE(first.exit_code == 0);
   REQUIRE(is_changed);
   REQUIRE(run_vit({"index", folder / "in", "--output", index}).exit_code == 0);
