@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -42,6 +43,14 @@ const std::vector<std::string> kPages{"square.png", "tall.png", "wide.png"};
 
 float score_of(PageEncoder& encoder, const PageQuery& query, const std::string& name) {
   return query.score(encoder.encode(images() + "/" + name));
+}
+
+/// The numbers of an index; its file also says of which lines they are, whose times may differ.
+std::vector<std::byte> vectors_in(const std::string& index) {
+  const TensorFile file = open_safetensors(index + "/vectors.safetensors");
+  std::vector<std::byte> out(file.at("vectors").bytes.size());
+  file.at("vectors").bytes.read(0, out);
+  return out;
 }
 
 }  // namespace
@@ -137,14 +146,14 @@ TEST_CASE("apps: an index of pages keeps what is unchanged, and goes on after an
   std::vector<std::string> first = command;
   first.push_back("--pages");
   REQUIRE(run_pages("index", first).exit_code == 0);
-  const std::string vectors = read_text(index + "/vectors.safetensors");
+  const std::vector<std::byte> vectors = vectors_in(index);
   CHECK(contains(run_pages("index", command).err, "unchanged"));  // which says that it is of pages
   fs::remove(folder / "in/tall.png");
   REQUIRE(run_pages("index", command).exit_code == 0);
   fs::copy_file(images() + "/tall.png", folder / "in/tall.png");
   const RunResult again = run_pages("index", command);
   CHECK(contains(again.err, "1 newly embedded"));
-  CHECK(read_text(index + "/vectors.safetensors") == vectors);
+  CHECK(vectors_in(index) == vectors);
 
   // what an interrupted run leaves: whole lines and their vectors, and the beginnings of others
   const app::IndexContents contents = app::read_index_folder(index);
@@ -163,7 +172,7 @@ TEST_CASE("apps: an index of pages keeps what is unchanged, and goes on after an
   const RunResult resumed =
       run_pages("index", {"--pages", folder / "in", "--output", other, "--progress", "always"});
   CHECK(contains(resumed.err, "2 newly embedded"));
-  CHECK(read_text(other + "/vectors.safetensors") == vectors);
+  CHECK(vectors_in(other) == vectors);
 }
 
 TEST_CASE("apps: an index of pages that is damaged, or used as one of images, is refused") {
