@@ -18,7 +18,7 @@ def run(*arguments):
     return subprocess.run([vit, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-with tempfile.TemporaryDirectory() as name:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
     folder, image = pathlib.Path(name), pathlib.Path(root, "data/images/cat_tabby.jpg")
     run("fit", image, "--paint", folder / "paint.html", "--size", "48")
     browser = Browser(chromium, str(folder / "profile"))

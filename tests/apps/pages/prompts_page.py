@@ -125,7 +125,7 @@ def check_examples(browser, folder):
     assert len(found) == len(command) and abs(float(found[0][1]) - float(command[0][1])) <= 2e-3, (found, command)  # the pointer is between two pixels
 
 
-with tempfile.TemporaryDirectory() as folder:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     server, address = start_server()
     browser = Browser(chromium, folder + "/profile")
     try:

@@ -25,7 +25,7 @@ def use_page(browser, steps, *arguments):
     assert browser.complaints == [], browser.complaints  # of scripts and of the page's own policy
 
 
-with tempfile.TemporaryDirectory() as folder:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     images = root + "/data/images"
     browser = Browser(chromium, folder + "/profile")
     try:

@@ -268,7 +268,7 @@ def check_pictures(address):
     assert {status("/page/picture/" + n, key) for n in ("99", "-1", "x", "0x", "..%2Fx")} == {404}
 
 
-with tempfile.TemporaryDirectory() as folder:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     clip_model(folder + "/clip")
     indexed = subprocess.run([vit, "index", IMAGES, "--output", folder + "/index"], capture_output=True, text=True)
     has_index = indexed.returncode == 0
