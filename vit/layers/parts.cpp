@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "vit/layers/attention_pass.h"
+#include "vit/position/rope_encoding.h"
 
 namespace vit {
 namespace {
