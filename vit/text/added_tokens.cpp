@@ -26,8 +26,7 @@ void AddedTokens::finish() {
   }
   for (auto& lengths : lengths_) {
     std::ranges::sort(lengths, std::greater<>());
-    const auto repeated = std::ranges::unique(lengths);
-    lengths.erase(repeated.begin(), repeated.end());
+    lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   }
 }
 
