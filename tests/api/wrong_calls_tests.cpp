@@ -403,6 +403,10 @@ TEST_CASE("wrong calls: parts") {
   wrong("a scale too short", [&] { linear.forward(x, out, {.scale = three}); });
   wrong("a residual of another shape", [&] { linear.forward(x, out, {.residual = matrix}); });
   wrong("linear into its input", [&] { linear.forward(x, x); });
+  wrong("linear of a row into itself, with steps of 0", [&] {
+    const TensorView<float> row(x.data(), Shape{1, 8}, 0);
+    linear.forward(row, row);
+  });
   wrong("linear into a part of its input", [&] {
     Tensor<float> wide(Shape{2, 20});
     linear.forward(TensorView<float>(wide.data(), Shape{2, 8}, 20),

@@ -49,6 +49,15 @@ void refuse_unless(bool is_read) {
   if (!is_read) throw Error("serve", "refused");
 }
 
+/// Of the length of its JSON, in the first line, and its body.
+app::HttpRequest infer_request(std::string_view input) {
+  app::HttpRequest request;
+  const std::size_t line = std::min(input.find('\n'), input.size());
+  request.json_length = input.substr(0, line);
+  request.body = input.substr(std::min(line + 1, input.size()));
+  return request;
+}
+
 }  // namespace
 
 void run_base64(std::string_view input) {
@@ -196,10 +205,7 @@ std::vector<std::string> immich_entries_seeds() {
 
 void run_binary_tensors(std::string_view input) {
   run_refusing([&] {
-    app::HttpRequest request;
-    const std::size_t line = std::min(input.find('\n'), input.size());
-    request.json_length = input.substr(0, line);
-    request.body = input.substr(std::min(line + 1, input.size()));
+    const app::HttpRequest request = infer_request(input);
     app::InferBody body(request, kMaxBody, 1000);
     static_cast<void>(app::wants_binary(body.json()));
     const internal::Json inputs = body.json().at("inputs");
@@ -233,10 +239,7 @@ std::vector<std::string> binary_tensors_seeds() {
 
 void run_infer_body(std::string_view input) {
   run_refusing([&] {
-    app::HttpRequest request;
-    const std::size_t line = std::min(input.find('\n'), input.size());
-    request.json_length = input.substr(0, line);
-    request.body = input.substr(std::min(line + 1, input.size()));
+    const app::HttpRequest request = infer_request(input);
     app::InferBody body(request, kMaxBody, 1000);
     constexpr std::size_t kMost = 8;
     const std::size_t count = app::read_infer_input(body, {.num_channels = 1, .max_inputs = kMost}).size();

@@ -223,6 +223,7 @@ void add_facts(const ClassifierHead& head, std::map<std::string, std::string>& m
 }
 
 std::vector<internal::TensorToWrite> tensors_of(const ClassifierHead& head) {
+  head.validate();
   std::vector<internal::TensorToWrite> tensors;
   if (head.method == FitMethod::knn) {
     tensors.push_back(floats_to_write("vectors", head.vectors));

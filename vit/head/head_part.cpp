@@ -81,8 +81,7 @@ void pool_mean(TensorView<const float> tokens, std::size_t first, TensorView<flo
                 out.dim(0) == tokens.dim(0) && out.dim(1) == tokens.dim(2),
             (Where{"pool_mean", ErrorKind::argument}), "tokens (B, T, C) of ", tokens.shape().to_string(),
             " to ", out.shape().to_string());
-  VIT_CHECK(out.dim(0) <= 1 || out.row_stride() >= out.dim(1), (Where{"pool_mean", ErrorKind::argument}),
-            "rows of ", out.dim(1), " to write lie ", out.row_stride(), " apart");
+  internal::check_rows_apart(out, Where{"pool_mean", ErrorKind::argument});
   internal::pool_mean(tokens, first, tokens.dim(1), out);
 }
 

@@ -31,13 +31,11 @@ TensorView<const float> as_rows(const TensorView<const float>& tokens) {
   return {tokens.data(), Shape{tokens.num_rows(), tokens.num_columns()}, tokens.row_stride()};
 }
 
-/// Results must not overlap: rows of `out` start at least a row apart.
 void check_memory(const TensorView<const float>& x, const TensorView<float>& out,
                   const internal::Where& where) {
   VIT_CHECK(!x.empty() && !out.empty(), where, "no memory of ",
             (x.empty() ? x.shape() : out.shape()).to_string());
-  VIT_CHECK(out.num_rows() <= 1 || out.row_stride() >= out.num_columns(), where, "rows of ",
-            out.num_columns(), " to write lie ", out.row_stride(), " apart");
+  internal::check_rows_apart(out, where);
 }
 
 /// Whether both share a number: columns of one matrix may lie next to each other.
@@ -48,7 +46,7 @@ bool overlap(const TensorView<const float>& a, const TensorView<const float>& b)
   if (a.num_elements() == 0 || b.num_elements() == 0) return false;
   const std::less_equal<const float*> is_at_most;
   if (is_at_most(end(a), b.data()) || is_at_most(end(b), a.data())) return false;
-  if (a.row_stride() != b.row_stride()) return true;
+  if (a.row_stride() != b.row_stride() || a.row_stride() == 0) return true;
   const bool a_is_first = is_at_most(a.data(), b.data());
   const TensorView<const float>&first = a_is_first ? a : b, &second = a_is_first ? b : a;
   const std::size_t gap = static_cast<std::size_t>(second.data() - first.data()) % a.row_stride();
@@ -86,6 +84,11 @@ namespace internal {
 
 void check_threads(int threads, const Where& where) {
   VIT_CHECK(threads >= 0, where, "threads is ", threads, "; 0 = all cores");
+}
+
+void check_rows_apart(const TensorView<float>& out, const Where& where) {
+  VIT_CHECK(out.num_rows() <= 1 || out.row_stride() >= out.num_columns(), where, "rows of ",
+            out.num_columns(), " to write lie ", out.row_stride(), " apart");
 }
 
 void check_factors(const position::RopeFactors& factors, std::size_t num_prefix, std::size_t num_tokens,

@@ -24,6 +24,9 @@ namespace internal {
 /// Throws Error for a negative number of threads.
 void check_threads(int threads, const Where& where);
 
+/// Throws Error if rows of results overlap: they start at least a row apart.
+void check_rows_apart(const TensorView<float>& out, const Where& where);
+
 /// Heads of attention.
 struct Heads {
   std::size_t count = 0;

@@ -1,6 +1,7 @@
 // The patches of a batch, vit/patchify.h.
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/layers/parts.h"
 #include "vit/patch/patchify.h"
 #include "vit/patchify.h"
 
@@ -25,8 +26,7 @@ void patchify(TensorView<const float> pixels, std::size_t patch_size, TensorView
   const Shape shape = shape_of_patches(pixels, patch_size);
   VIT_CHECK(patches.shape() == shape && !patches.empty(), kPatchify, "patches must have shape ",
             shape.to_string(), ", got ", patches.describe());
-  VIT_CHECK(patches.num_rows() <= 1 || patches.row_stride() >= patches.num_columns(), kPatchify, "rows of ",
-            patches.num_columns(), " to write lie ", patches.row_stride(), " apart");
+  internal::check_rows_apart(patches, kPatchify);
   const std::size_t rows = pixels.dim(2) / patch_size;
   internal::parallel_for(pixels.dim(0) * rows, threads, [&](std::size_t task, int) {
     internal::patchify(pixels[task / rows], {.size = patch_size}, task % rows, patches[task / rows]);

@@ -28,7 +28,7 @@ class Bytes {
     return i < rest_.size() && bytes.find(rest_[i]) != std::string_view::npos;
   }
   bool continues(std::size_t i) const { return is(i, 0x80, 0xBF); }
-  std::string_view behind(std::size_t i) const { return rest_.substr(std::min(i, rest_.size())); }
+  std::string_view from(std::size_t i) const { return rest_.substr(std::min(i, rest_.size())); }
   std::size_t size() const { return rest_.size(); }
   unsigned number(std::size_t i) const { return static_cast<unsigned char>(rest_[i]); }
 
@@ -57,7 +57,7 @@ std::size_t spaced_sequence(const Bytes& bytes) {
 bool is_a_alone(const Bytes& bytes) {
   if (!bytes.is(0, '\xC3') || !bytes.is(1, ' ')) return false;
   for (const std::string_view start : {" ", "quele", "quela", "quilo", "s "}) {
-    if (bytes.behind(2).starts_with(start)) return false;
+    if (bytes.from(2).starts_with(start)) return false;
   }
   return true;
 }

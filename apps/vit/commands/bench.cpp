@@ -208,8 +208,7 @@ int bench_of_server(const BenchOptions& options, BenchServer of_server) {
       options.threads.size() > 1)
     fail_usage(
         "--serve measures one server: one --dtype, one --threads, --size in place of --sizes, and --clients "
-        "in "
-        "place of --batch");
+        "in place of --batch");
   CommonOptions common = options.common;
   if (!options.precisions.empty()) common.model_options.precision = options.precisions.front();
   common.session.threads = options.threads.front();

@@ -141,9 +141,8 @@ class Classification : public ImageWork {
     run.progress().finish("");
     HtmlPage page{.title = "vit classify",
                   .facts = {count_of(items_.size(), "image")},
-                  .scores = are_probabilities() ? PageScores::probability : PageScores::number,
-                  .failures = run.progress().failures(),
-                  .num_failed = run.progress().num_failed()};
+                  .scores = are_probabilities() ? PageScores::probability : PageScores::number};
+    set_failures(page, run.progress());
     page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items_)});
     write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
     return 0;

@@ -26,7 +26,7 @@ inline std::string_view header_trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// What stands before the next `separator` of `list`, trimmed; both are taken from the list.
+/// The part before the next `separator` of `list`, trimmed; both are taken from the list.
 inline std::string_view take_header_item(std::string_view& list, char separator) {
   const std::string_view item = list.substr(0, list.find(separator));
   list.remove_prefix(std::min(item.size() + 1, list.size()));

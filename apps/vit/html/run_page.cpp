@@ -43,6 +43,11 @@ void add_failures(HtmlPage& page) {
 
 }  // namespace
 
+void set_failures(HtmlPage& page, const Progress& progress) {
+  page.failures = progress.failures();
+  page.num_failed = progress.num_failed();
+}
+
 std::string count_of(std::size_t count, const std::string& noun) {
   return with_thousands(count) + " " + noun + (count == 1 ? "" : "s");
 }

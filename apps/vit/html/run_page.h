@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/vit/ground/command_line.h"
+#include "apps/vit/ground/progress.h"
 #include "apps/vit/html/html_page.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/options.h"
@@ -24,6 +25,9 @@ Option html_option(std::filesystem::path& path);
 void add_pictures(HtmlPage& page, std::span<const Input> inputs, const CommonOptions& options);
 /// A URL of the file of an input for browsers; "" if it has no file of its own.
 std::string file_link(const Input& input);
+
+/// Takes the inputs that failed, and how many there were.
+void set_failures(HtmlPage& page, const Progress& progress);
 
 /// Adds the model to the facts of the page, its thumbnails if it shows them, and writes it.
 void write_run_page(const std::filesystem::path& path, HtmlPage page, std::span<const Input> inputs,

@@ -306,12 +306,10 @@ HeldOut parse_held_out(const Json& json) {
 }  // namespace
 
 void PixelHead::save(const std::filesystem::path& path) const {
-  classifier.validate();
   write_head(path, classifier, metadata_of(*this));
 }
 
 std::string PixelHead::bytes() const {
-  classifier.validate();
   return head_bytes(classifier, metadata_of(*this));
 }
 

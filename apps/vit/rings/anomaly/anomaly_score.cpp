@@ -72,8 +72,7 @@ class Scoring : public ImageWork {
     HtmlPage page{.title = "vit anomaly score", .facts = {count_of(items_.size(), "image")}};
     if (const std::optional<float> used = threshold()) page.facts.push_back(text("threshold ", *used));
     page.is_sorted = true;
-    page.failures = run.progress().failures();
-    page.num_failed = run.progress().num_failed();
+    set_failures(page, run.progress());
     page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(items_)});
     write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
     return 0;

@@ -362,9 +362,8 @@ int MapOutputs::finish(ImageRun& run) {
   HtmlPage page{.title = std::string("vit ") + command_,
                 .facts = {count_of(page_.size(), "image")},
                 .scores = PageScores::probability,
-                .images = PageImages::large,
-                .failures = run.progress().failures(),
-                .num_failed = run.progress().num_failed()};
+                .images = PageImages::large};
+  set_failures(page, run.progress());
   page.sections.push_back({.title = {}, .note = {}, .leads = {}, .items = std::move(page_)});
   write_run_page(options_.html, std::move(page), run.inputs(), options_.common);
   return 0;

@@ -228,7 +228,6 @@ int run_prompts(SegmentCommand& command) {
     fail_usage("--task panoptic is for models with classes of their own");
   if (command.choices.overlap || !command.choices.stuff.empty() || !command.labels.empty())
     fail_usage("--overlap, --stuff and --labels are for models with classes of their own");
-  if (command.says_palette) fail_usage("--palette is for models with classes of their own");
   take_points(command.run.inputs, command.prompts);
   return segment_prompts({.run = command.run,
                           .choices = command.prompts,
@@ -239,6 +238,8 @@ int run_prompts(SegmentCommand& command) {
 
 /// By prompts, by the head of the model, or by classes of pixels, which have no masks.
 int run_segment(SegmentCommand& command) {
+  if (command.says_palette && (command.prompts.are_given() || command.pixels.are_given()))
+    fail_usage("--palette is for models with classes of their own");
   if (command.prompts.are_given()) return run_prompts(command);
   if (command.prompts.all_masks) fail_usage("--all-masks is for --points, --box and --objects");
   if (command.prompts.says_rule)
@@ -253,7 +254,6 @@ int run_segment(SegmentCommand& command) {
   if (!is_semantic || command.choices.threshold || command.choices.mask_threshold ||
       command.choices.overlap || !command.choices.stuff.empty())
     fail_usage("--classifier and --like give classes of pixels, --task semantic, without options of masks");
-  if (command.says_palette) fail_usage("--palette is for models with classes of their own");
   if (!command.labels.empty()) fail_usage("--labels: classes of pixels have the names of vit fit --names");
   return segment_pixels(command.run, command.pixels);
 }
