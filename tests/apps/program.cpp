@@ -150,10 +150,11 @@ RunResult run_vit(const std::vector<std::string>& arguments, const RunOptions& o
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, (folder / "err").c_str(), O_WRONLY | O_CREAT, 0600);
   pid_t process = 0;
-  const auto former = options.ignores_signal ? ::signal(options.signal, SIG_IGN) : SIG_DFL;
+  // Tests that a shell runs in the background have been started with SIGINT ignored.
+  const auto former = ::signal(options.signal, options.ignores_signal ? SIG_IGN : SIG_DFL);
   const int error = ::posix_spawnp(&process, command.front().c_str(), &files, nullptr,
                                    pointers(command).data(), pointers(environment).data());
-  if (options.ignores_signal) ::signal(options.signal, former);
+  if (former != SIG_ERR) ::signal(options.signal, former);
   posix_spawn_file_actions_destroy(&files);
   REQUIRE_MESSAGE(error == 0, "cannot start ", command.front());
   RunResult result;
