@@ -74,6 +74,38 @@ TEST_CASE("identify: every convention is recognized in a table of any precision"
   }
 }
 
+TEST_CASE("identify: patches in blocks of 2 x 2, with their grid or without") {
+  const RopeConvention& qwen = *find_rope_convention("qwen2-vl");
+  for (const GridSize grid : {GridSize{14, 20}, {2, 6}, {8, 4}, {24, 24}}) {
+    for (const bool full : {false, true}) {
+      CAPTURE(grid.rows);
+      CAPTURE(full);
+      Table rows = table_of(qwen, grid, 80, full, 1);
+      Table blocks = rows;
+      std::size_t token = 1;
+      for (std::size_t y = 0; y < grid.rows; y += 2) {
+        for (std::size_t x = 0; x < grid.columns; x += 2) {
+          for (const std::size_t i : {0, 1, 2, 3}) {
+            const std::size_t from = 1 + (y + i / 2) * grid.columns + x + i % 2;
+            for (std::size_t c = 0; c < rows.columns; ++c) blocks.at(token, c) = rows.at(from, c);
+            ++token;
+          }
+        }
+      }
+      for (const bool is_grid_given : {false, true}) {
+        IdentifyOptions options;
+        if (is_grid_given) options.grid = grid;
+        const RopeIdentity found = identify(blocks, Dtype::f32, options);
+        CHECK_MESSAGE(names(found, qwen), name_of(found));
+        CHECK(found.grid == grid);
+        CHECK(found.num_prefix == 1);
+        CHECK(found.merge == 2);
+        CHECK(identify(rows, Dtype::f32, options).merge == 1);
+      }
+    }
+  }
+}
+
 TEST_CASE("identify: angles as they are, also wrapped") {
   for (const RopeConvention& c : rope_conventions()) {
     if (c.kind != ConventionKind::axial) continue;

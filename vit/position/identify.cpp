@@ -188,6 +188,7 @@ RopeIdentity identity_of(std::span<const Match> matches) {
                    .num_frames = first.placement.num_frames,
                    .num_prefix = first.placement.num_prefix,
                    .num_suffix = first.placement.num_suffix,
+                   .merge = first.placement.merge,
                    .error = first.error,
                    .nearest = &c};
   const bool pairing = first.reading == nullptr || first.reading->partition != Partition::unknown;
@@ -228,6 +229,7 @@ RopeIdentity identity_of(const MeasuredChoices& found, MeasuredForm form, const 
                    .grid = placement.grid,
                    .num_prefix = placement.num_prefix,
                    .num_suffix = placement.num_suffix,
+                   .merge = placement.merge,
                    .error = found.error};
   const bool is_axial = form == MeasuredForm::axial, is_mixed = form == MeasuredForm::mixed;
   const bool is_half_alternating = is_axial && reading.partition != Partition::unknown &&

@@ -36,6 +36,7 @@ struct RopeIdentity {
   std::size_t num_frames = 1;
   std::size_t num_prefix = 0;
   std::size_t num_suffix = 0;
+  std::size_t merge = 1;  // patches in blocks of merge x merge
   std::optional<double>
       error{};  // largest difference from the choices, or from the nearest convention, of a factor
   const position::RopeConvention* nearest = nullptr;

@@ -95,6 +95,7 @@ std::string to_json(const RopeIdentity& found, const RopeConvention* against) {
   if (found.num_suffix > 0) out.member("suffix", found.num_suffix);
   write_grid(out, "grid", found.grid.has_value(), found.grid.value_or(GridSize{}));
   if (found.num_frames > 1) out.member("frames", found.num_frames);
+  if (found.merge > 1) out.member("merge", found.merge);
   out.member("error", found.error);
   write_known(out, "nearest", found.nearest != nullptr,
               found.nearest != nullptr ? found.nearest->name : std::string());

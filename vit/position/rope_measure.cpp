@@ -209,11 +209,13 @@ Comparison compare(const RopeReading& reading, const Placement& placement, const
         frequencies.of(0, frequencies.num_heads() == 1 ? 0 : head);
     for (std::size_t i = 0; i < patches + step - 1; i += step) {
       const std::size_t patch = std::min(i, patches - 1);  // the last one always
-      const double x = of_column[patch % of_column.size()], y = of_row[patch % in_frame / of_column.size()];
-      const auto t = static_cast<double>(patch / in_frame);
+      const std::size_t frame = patch / in_frame;
+      const std::size_t in_row = patch % of_column.size(), row = patch % in_frame / of_column.size();
+      const double x = of_column[in_row], y = of_row[row];
+      const auto t = static_cast<double>(frame);
       for (std::size_t column = 0; column < reading.num_columns; ++column) {
         const FrequencyVector& w = vectors[column];
-        check(head, placement.num_prefix + patch, column, x * w.x + y * w.y + t * w.t);
+        check(head, placement.token(frame, row, in_row), column, x * w.x + y * w.y + t * w.t);
       }
       if (is_sample && !out.agrees) return out;
     }

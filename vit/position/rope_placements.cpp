@@ -80,6 +80,13 @@ std::vector<Placement> placements_of(const RopeReading& reading, const IdentifyO
       out.push_back(each);
     }
   }
+  const std::size_t num_by_rows = out.size();
+  for (std::size_t i = 0; i < num_by_rows; ++i) {
+    Placement merged = out[i];
+    merged.merge = 2;
+    const auto [rows, columns] = merged.grid;
+    if (rows % 2 == 0 && columns % 2 == 0 && columns > 2) out.push_back(merged);
+  }
   return out;
 }
 

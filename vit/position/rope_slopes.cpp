@@ -17,9 +17,7 @@ class PairGrid {
   PairGrid(const RopeReading& reading, const Placement& placement, std::size_t head, std::size_t column)
       : reading_(reading), placement_(placement), head_(head), column_(column) {}
 
-  std::size_t token(std::size_t row, std::size_t column) const {
-    return placement_.num_prefix + row * placement_.grid.columns + column;
-  }
+  std::size_t token(std::size_t row, std::size_t column) const { return placement_.token(0, row, column); }
   std::complex<double> at(std::size_t row, std::size_t column) const {
     return reading_.at(head_, token(row, column), column_);
   }

@@ -64,7 +64,8 @@ std::string as_text(const RopeIdentity& found, const RopeConvention* against) {
   };
   if (found.grid) {
     line("grid", text(found.grid->rows, " x ", found.grid->columns,
-                      found.num_frames > 1 ? text(", ", found.num_frames, " frames") : ""));
+                      found.num_frames > 1 ? text(", ", found.num_frames, " frames") : "",
+                      found.merge > 1 ? text(", in blocks of ", found.merge, " x ", found.merge) : ""));
     line("not rotated", text(found.num_prefix, " tokens before the patches",
                              found.num_suffix > 0 ? text(", ", found.num_suffix, " after them") : ""));
   }
