@@ -97,6 +97,16 @@ TEST_CASE("base: sizes that overflow are errors") {
   CHECK(round_up(197, 6) == 198);
 }
 
+TEST_CASE("base: a default tensor has no elements, a tensor without dimensions one") {
+  Tensor<float> one{Shape{}};
+  CHECK(one.num_elements() == 1);
+  CHECK(one.flat().size() == 1);
+  const Tensor<float> moved = std::move(one);
+  CHECK(moved.num_elements() == 1);
+  CHECK(one.num_elements() == 0);
+  CHECK(Tensor<float>().flat().empty());
+}
+
 TEST_CASE("base: a view walks rows with its stride") {
   Tensor<float> tensor(Shape{2, 3, 4});
   for (std::size_t i = 0; i < 24; ++i) tensor.data()[i] = static_cast<float>(i);

@@ -353,6 +353,33 @@ TEST_CASE("image: scans of a JPEG are bounded by the pixels that may be read") {
   CHECK(refusal(jpeg_with_scans(130, kEdge, true)).empty());
 }
 
+TEST_CASE("image: a transparent color of a PNG is none in an icon") {
+  Bytes png = png_start(1, 1, 8, 0, 0);
+  append_chunk(png, "tRNS", {0, 100});
+  append_chunk(png, "IDAT", zlib_stored({0, 100}));
+  append_chunk(png, "IEND", {});
+  Bytes icon = {0, 0, 1, 0,  1, 0, 1, 1, 0, 0, 1, 0, 32, 0, static_cast<std::uint8_t>(png.size()),
+                0, 0, 0, 22, 0, 0, 0};
+  append(icon, png);
+  const vit::DecodeOptions on_white{.alpha = vit::Alpha::on_white};
+  CHECK(decode(png, on_white).data()[0] == 255);
+  CHECK(decode(icon, on_white).data()[0] == 100);
+}
+
+TEST_CASE("image: one gray pixel in JPEG 2000") {
+  const Bytes pixel = {
+      0xFF, 0x4F, 0xFF, 0x51, 0,    41,   0, 0, 0, 0,  0, 1, 0,    0,    0,    1,
+      0,    0,    0,    0,    0,    0,    0, 0, 0, 0,  0, 1, 0,    0,    0,    1,
+      0,    0,    0,    0,    0,    0,    0, 0, 0, 1,  7, 1, 1,        // size, and a component of 8 bits
+      0xFF, 0x52, 0,    12,   0,    0,    0, 1, 0, 0,  4, 4, 0,    1,  // style: no levels
+      0xFF, 0x5C, 0,    4,    0x40, 0x40,                              // quantization: none
+      0xFF, 0x90, 0,    10,   0,    0,    0, 0, 0, 19, 0, 1, 0xFF, 0x93, 0xC3, 0xE7,
+      0x04, 0x09, 0x6F, 0xFF, 0xD9};
+  const vit::Image image = decode(pixel);
+  CHECK(image.size() == vit::ImageSize{1, 1});
+  for (const int channel : {0, 1, 2}) CHECK(image.data()[channel] == 100);
+}
+
 TEST_CASE("image: memory for a JPEG 2000 file is bounded by its size") {
   CHECK(refusal(j2k({})).empty());
   CHECK(refusal(j2k({.width = 300, .height = 200, .block = 3, .precinct = 0x77, .layers = 40})).empty());

@@ -188,13 +188,14 @@ class Tensor {
   const T* data() const noexcept { return static_cast<const T*>(memory_.data()); }
   const Shape& shape() const noexcept { return shape_; }               // sizes of all dimensions
   std::size_t dim(std::size_t i) const noexcept { return shape_[i]; }  // i < rank of the shape
-  std::size_t num_elements() const { return shape_.num_elements(); }   // product of all sizes
-  bool empty() const noexcept { return memory_.data() == nullptr; }    // owns nothing
+  /// Product of all sizes; 0 of a default tensor, although its shape is that of a single number.
+  std::size_t num_elements() const { return empty() ? 0 : shape_.num_elements(); }
+  bool empty() const noexcept { return memory_.data() == nullptr; }  // owns nothing
   /// All elements in order, valid while the tensor lives: a range-for over those of a temporary reads freed
   /// memory.
-  std::span<T> flat() VIT_LIFETIME_BOUND { return {data(), empty() ? 0 : num_elements()}; }
+  std::span<T> flat() VIT_LIFETIME_BOUND { return {data(), num_elements()}; }
   /// The same, read only.
-  std::span<const T> flat() const VIT_LIFETIME_BOUND { return {data(), empty() ? 0 : num_elements()}; }
+  std::span<const T> flat() const VIT_LIFETIME_BOUND { return {data(), num_elements()}; }
 
  private:
   TensorMemory memory_;

@@ -91,6 +91,11 @@ Decoded decode_ico(const Source& source) {
   constexpr std::string_view kPng = "\x89PNG\r\n\x1A\n";
   if (std::string_view(reinterpret_cast<const char*>(image.bytes.data()), image.bytes.size())
           .starts_with(kPng)) {
+    // Of the PNG Pillow takes a channel of opacity, but neither a transparent color nor that of a palette.
+    constexpr std::size_t kColorType = 25;
+    constexpr unsigned kHasOpacity = 4;
+    if (image.bytes.size() > kColorType && (image.bytes[kColorType] & kHasOpacity) == 0)
+      image.alpha = Alpha::drop;
     Decoded decoded = decode_png(image);
     decoded.orientation = 1;
     return decoded;

@@ -20,7 +20,7 @@ class RowBuffer {
   /// Invalidates what an earlier call returned.
   TensorView<float> rows(std::size_t count, std::size_t columns) {
     const std::size_t floats = checked_mul(count, columns, "RowBuffer");
-    if (memory_.empty() || memory_.num_elements() < floats) {
+    if (memory_.num_elements() < floats) {
       memory_ = Tensor<float>();
       memory_ = Tensor<float>(Shape{floats});
     }
