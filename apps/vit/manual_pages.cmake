@@ -42,14 +42,17 @@ function(write_page name summary)
 endfunction()
 
 execute_process(COMMAND "${VIT}" --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
-if(NOT help MATCHES "\nSubcommands:\n(( +[a-z]+ [^\n]*\n)+)")
+if(NOT help MATCHES "\nSubcommands:\n(( +[^\n]+\n)+)\n")
   message(FATAL_ERROR "vit --help lists no commands")
 endif()
 string(REPLACE ";" "," commands "${CMAKE_MATCH_1}")  # a semicolon would end an item of the list
+string(REGEX REPLACE "\n    +" " " commands "${commands}")  # of a summary of two lines
 string(REGEX REPLACE "\n$" "" commands "${commands}")
 string(REPLACE "\n" ";" commands "${commands}")
 foreach(line ${commands})
-  string(REGEX MATCH "^ +([a-z]+) +(.*)$" line "${line}")
+  if(NOT line MATCHES "^ +([a-z]+) +(.*)$")
+    message(FATAL_ERROR "vit --help lists a command that is none: ${line}")
+  endif()
   write_page("vit-${CMAKE_MATCH_1}" "${CMAKE_MATCH_2}" "${VIT}" "${CMAKE_MATCH_1}")
 endforeach()
 # Last, because its time says that all are there.

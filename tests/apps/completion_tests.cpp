@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/vit/all_commands.h"
+#include "apps/vit/completion/option_facts.h"
 #include "tests/apps/program.h"
 #include "vit/kernels/kernels.h"
 
@@ -41,6 +42,18 @@ TEST_CASE("completion: both scripts hold every command, option and value") {
         CHECK_NOTHROW(option.target.store({choice}));
       }
     }
+  }
+}
+
+TEST_CASE("completion: files are offered where an option takes one, also in a part of its value") {
+  for (const char* const type : {"FILE", "PATH", "FOLDER", "HEAD", "BANK", "OUT", "PAGE.html", "[NAME=]PATH",
+                                 "WAY|FILE", "LIST|FILE", "PIXELS.npy OUTPUTS.npy"}) {
+    CAPTURE(type);
+    CHECK(app::takes_paths({.name = "--option", .type_name = type, .help = ""}));
+  }
+  for (const char* const type : {"", "N", "HxW", "LIST", "NAME", "PIXELS", "TEXT", "FORMAT", "X,Y[,-]"}) {
+    CAPTURE(type);
+    CHECK_FALSE(app::takes_paths({.name = "--option", .type_name = type, .help = ""}));
   }
 }
 

@@ -138,6 +138,32 @@ TEST_CASE("video: frames in any order are those of the film") {
   CHECK_THROWS_AS(app::VideoFrames(folder / "none.avi", 400 * 400), Error);
 }
 
+TEST_CASE("video: a frame far ahead, as the first of a part of a run, and frames before it") {
+  const TestFolder folder;
+  const std::string bird = picture("bird_robin.jpg");
+  const std::string other = bird.substr(0, bird.size() / 2) + "\xff\xd9";
+  std::vector<std::string> pictures;
+  for (int i = 0; i < 50; ++i) pictures.insert(pictures.end(), {bird, other});
+  write_film(folder / "clip.avi", pictures, 400, 400);
+  const app::VideoFrames frames(folder / "clip.avi", 400 * 400);
+  REQUIRE(frames.size() == 100);
+  const Image even = frames.frame(0), odd = frames.frame(1);
+  for (const std::size_t index : {98u, 97u, 91u, 20u, 99u, 3u}) {
+    CAPTURE(index);
+    const Image frame = frames.frame(index);
+    const std::uint8_t* const expected = index % 2 == 0 ? even.data() : odd.data();
+    CHECK(std::equal(expected, expected + 3 * 400 * 400, frame.data()));
+  }
+}
+
+TEST_CASE("video: a playlist under the name of a video is none") {
+  const TestFolder folder;
+  film(folder);
+  write_text(folder / "in/list.mp4", "ffconcat version 1.0\nfile clip.avi\n");
+  CHECK(app::VideoFrames(folder / "in/clip.avi", 400 * 400).size() == 3);
+  CHECK_THROWS_AS(app::VideoFrames(folder / "in/list.mp4", 400 * 400), Error);
+}
+
 TEST_CASE("video: segments, boxes and poses of frames, and their pages" * doctest::test_suite("dense")) {
   const TestFolder folder;
   const std::string clip = film(folder);

@@ -354,9 +354,9 @@ TEST_CASE("image: scans of a JPEG are bounded by the pixels that may be read") {
 }
 
 TEST_CASE("image: a transparent color of a PNG is none in an icon") {
-  Bytes png = png_start(1, 1, 8, 0, 0);
+  Bytes png = vit::test::png_start(1, 1, 8, 0, 0);
   append_chunk(png, "tRNS", {0, 100});
-  append_chunk(png, "IDAT", zlib_stored({0, 100}));
+  append_chunk(png, "IDAT", vit::test::zlib_stored({0, 100}));
   append_chunk(png, "IEND", {});
   Bytes icon = {0, 0, 1, 0,  1, 0, 1, 1, 0, 0, 1, 0, 32, 0, static_cast<std::uint8_t>(png.size()),
                 0, 0, 0, 22, 0, 0, 0};

@@ -19,10 +19,12 @@ inline bool is_positional(const Option& option) {
   return !option.name.starts_with("-");
 }
 
-/// Whether its values are paths; all positional arguments are.
+/// Whether its values may be paths; all positional arguments are.
 inline bool takes_paths(const Option& option) {
-  const std::string& type = option.type_name;
-  return is_positional(option) || type == "PATH" || type == "FILE" || type == "FOLDER" || type == "HEAD";
+  if (is_positional(option)) return true;
+  for (const char* const part : {"PATH", "FILE", "FOLDER", "HEAD", "BANK", "OUT", ".html", ".npy"})
+    if (option.type_name.find(part) != std::string::npos) return true;
+  return false;
 }
 
 }  // namespace vit::app

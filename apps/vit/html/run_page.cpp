@@ -1,9 +1,12 @@
 #include "apps/vit/html/run_page.h"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
+#include <span>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "apps/vit/ground/data_dir.h"
@@ -73,17 +76,24 @@ void add_pictures(HtmlPage& page, std::span<const Input> inputs, const CommonOpt
   }
   const std::vector<Input> found = find_inputs(unknown);
   for (const Input& input : found) known.emplace(input.name, &input);
+  // In the order of files and of their parts: frames of a video, which is read once from its beginning.
+  using Picture = std::pair<const Input*, std::span<PageItem* const>>;
+  std::vector<Picture> pictures;
+  for (const auto& [name, same] : items) pictures.emplace_back(known.at(name), same);
+  std::ranges::sort(pictures, {}, [](const Picture& picture) {
+    return std::tie(picture.first->path, picture.first->pixels_index);
+  });
   std::vector<Input> wanted;
-  for (const auto& [name, same] : items) wanted.push_back(*known.at(name));
+  for (const auto& [input, same] : pictures) wanted.push_back(*input);
   const std::vector<Thumbnail> thumbnails = make_thumbnails(
       wanted,
       {.threads = options.session.threads, .progress = options.progress_mode(), .page_bytes = kMaxPageBytes});
   std::size_t i = 0;
-  for (const auto& [name, same] : items) {
+  for (const auto& [input, same] : pictures) {
     const ImageSize size = thumbnails[i].size;
     for (PageItem* const item : same) {
       item->thumbnail = thumbnails[i];
-      item->link = file_link(wanted[i]);
+      item->link = file_link(*input);
       if (item->note.empty() && size.width != 0) item->note = text(size.width, " x ", size.height);
     }
     ++i;

@@ -17,9 +17,8 @@ namespace fs = std::filesystem;
 /// Frames of a video from the first to the last that can be read.
 std::size_t count_frames(const std::string& path, std::size_t max_pixels) {
   Video video{fs::path(path)};
-  Image frame;
   std::size_t count = 0;
-  while (video.read(frame, max_pixels)) ++count;
+  while (video.next(max_pixels)) ++count;
   return count;
 }
 
@@ -30,7 +29,8 @@ std::optional<std::vector<Image>> read_frames(const std::string& path, std::span
   Image frame;
   std::vector<Image> frames;
   for (std::size_t at = 0; frames.size() < indices.size(); ++at) {
-    if (!video.read(frame, max_pixels)) return std::nullopt;
+    const bool is_taken = at == indices[frames.size()];
+    if (is_taken ? !video.read(frame, max_pixels) : !video.next(max_pixels)) return std::nullopt;
     for (; frames.size() < indices.size() && indices[frames.size()] == at;) {
       Image copy(frame.height(), frame.width());
       std::copy_n(frame.data(), 3 * frame.height() * frame.width(), copy.data());

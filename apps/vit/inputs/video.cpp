@@ -69,7 +69,8 @@ struct Video::Capture {
   std::array<char, kVideoErrorSize> error{};
   std::unique_ptr<void, void (*)(void*)> video;
   int orientation = 1;  // EXIF value by which stored frames are rotated
-  Image stored{};       // a frame before that
+  ImageSize size{};     // of the frame as stored
+  Image stored{};       // its pixels
 
   [[noreturn]] void fail_with_error() const { fail(kWhere, path, ": ", error.data()); }
 };
@@ -91,19 +92,23 @@ Video::~Video() = default;
 Video::Video(Video&&) noexcept = default;
 Video& Video::operator=(Video&&) noexcept = default;
 
-bool Video::read(Image& frame, std::size_t max_pixels) {
-  std::size_t height = 0, width = 0;
+std::optional<ImageSize> Video::next(std::size_t max_pixels) {
+  auto& [height, width] = capture_->size;
   const int result = capture_->module.next(capture_->video.get(), &height, &width, capture_->error.data());
   if (result < 0) capture_->fail_with_error();
-  if (result == 0) return false;
+  if (result == 0) return std::nullopt;
   VIT_CHECK(height * width <= max_pixels, kWhere.with(ErrorKind::unsupported), capture_->path, ": frames of ",
             width, " x ", height, " pixels, above --max-pixels ", max_pixels);
-  const ImageSize stored{height, width};
   const bool is_transposed = capture_->orientation >= 5;
-  const ImageSize upright = is_transposed ? ImageSize{width, height} : stored;
-  if (frame.size() != upright) frame = Image(upright.height, upright.width);
+  return is_transposed ? ImageSize{width, height} : capture_->size;
+}
+
+bool Video::read(Image& frame, std::size_t max_pixels) {
+  const std::optional<ImageSize> upright = next(max_pixels);
+  if (!upright) return false;
+  if (frame.size() != *upright) frame = Image(upright->height, upright->width);
   Image& target = capture_->orientation == 1 ? frame : capture_->stored;
-  if (target.size() != stored) target = Image(height, width);
+  if (target.size() != capture_->size) target = Image(capture_->size.height, capture_->size.width);
   if (capture_->module.copy_rgb(capture_->video.get(), target.data(), capture_->error.data()) != 0)
     capture_->fail_with_error();
   if (capture_->orientation != 1) rotate(target, capture_->orientation, frame);

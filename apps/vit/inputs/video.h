@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "vit/image/image.h"
 
@@ -25,8 +26,10 @@ class Video {
   Video(Video&&) noexcept;
   Video& operator=(Video&&) noexcept;
 
-  /// The next frame, in RGB, upright (video_orientation.h); false at the end. Throws Error for a frame of
-  /// more than `max_pixels`.
+  /// Goes to the next frame: its size, upright (video_orientation.h), or nothing at the end. Throws Error for
+  /// a frame of more than `max_pixels`.
+  std::optional<ImageSize> next(std::size_t max_pixels);
+  /// The next frame, in RGB, upright; false at the end. Throws Error as next() does.
   bool read(Image& frame, std::size_t max_pixels);
   /// Number of frames according to the file; 0 = unknown.
   std::size_t num_frames() const;

@@ -1,6 +1,8 @@
 #include "apps/vit/inputs/video_frames.h"
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,7 +12,8 @@ namespace vit::app {
 namespace {
 
 constexpr Where kWhere{"read video", ErrorKind::format};
-constexpr std::size_t kMostPassed = 64;  // more than threads that read at the same time
+constexpr std::size_t kMostPassed = 64;       // more than threads that read at the same time
+constexpr std::size_t kMostPassedInJump = 8;  // nobody wants most of the frames that are passed
 
 }  // namespace
 
@@ -18,10 +21,10 @@ VideoFrames::VideoFrames(std::filesystem::path path, std::size_t max_pixels)
     : path_(std::move(path)), max_pixels_(max_pixels) {
   Video video(path_);
   announced_ = video.num_frames();
-  for (Image frame; video.read(frame, max_pixels_); ++count_) {
-    if (count_ == 0) size_ = frame.size();
-    VIT_CHECK(frame.size() == size_, kWhere.with(ErrorKind::unsupported), path_.string(), ": frame ", count_,
-              " has ", frame.width(), " x ", frame.height(), " pixels, those before ", size_.width, " x ",
+  for (; const std::optional<ImageSize> size = video.next(max_pixels_); ++count_) {
+    if (count_ == 0) size_ = *size;
+    VIT_CHECK(*size == size_, kWhere.with(ErrorKind::unsupported), path_.string(), ": frame ", count_,
+              " has ", size->width, " x ", size->height, " pixels, those before ", size_.width, " x ",
               size_.height);
   }
   VIT_CHECK(count_ != 0, kWhere, path_.string(), ": no frame of it can be decoded");
@@ -35,16 +38,21 @@ Image VideoFrames::read(Cursor& cursor, std::size_t index) const {
     cursor.next = 0;
     cursor.passed.clear();
   }
+  const std::size_t num_kept = index - cursor.next > kMostPassed ? kMostPassedInJump : kMostPassed;
   for (;; ++cursor.next) {
     Image frame;
-    VIT_CHECK(cursor.video->read(frame, max_pixels_) && frame.size() == size_, kWhere, path_.string(),
-              ": frame ", cursor.next, " is not what it was before; did the file change?");
+    const bool is_kept = cursor.next + num_kept >= index;
+    const bool is_same = is_kept ? cursor.video->read(frame, max_pixels_) && frame.size() == size_
+                                 : cursor.video->next(max_pixels_) == size_;
+    VIT_CHECK(is_same, kWhere, path_.string(), ": frame ", cursor.next,
+              " is not what it was before; did the file change?");
     if (cursor.next == index) {
+      cursor.passed.erase(cursor.passed.begin(),
+                          cursor.passed.lower_bound(index - std::min(index, kMostPassed)));
       if (++cursor.next == count_) cursor.video.reset();  // a decoder takes much memory
       return frame;
     }
-    cursor.passed.emplace(cursor.next, std::move(frame));
-    if (cursor.passed.size() > kMostPassed) cursor.passed.erase(cursor.passed.begin());
+    if (is_kept) cursor.passed.emplace(cursor.next, std::move(frame));
   }
 }
 

@@ -41,10 +41,16 @@ Result run_reporting(Result failed, char* error, const Work& work) {
   return failed;
 }
 
-/// OpenCV and FFmpeg print nothing: what fails is reported by the program, in one line.
-void silence() {
+/// OpenCV and FFmpeg print nothing: what fails is reported by the program, in one line. Formats of FFmpeg are
+/// those that hold a video themselves: a playlist under the name of a video would read other files. What the
+/// user has set stays.
+void set_up_libraries() {
   cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
-  ::setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);  // AV_LOG_QUIET, unless the user wants to read them
+  ::setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);  // AV_LOG_QUIET
+  ::setenv("OPENCV_FFMPEG_CAPTURE_OPTIONS",
+           "format_whitelist;mov,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,mjpeg,gif,asf,flv,ogg,"
+           "dv,ivf,mxf,nut,obu",
+           0);
 }
 
 /// Releases before 4.5 do not rotate.
@@ -59,7 +65,7 @@ void stop_rotating(cv::VideoCapture& video) {
 /// `path` is an absolute one of one file: no network addresses, no patterns of numbered files.
 void* open_video(const char* path, bool as_stored, char* error) {
   return run_reporting<void*>(nullptr, error, [&]() -> void* {
-    silence();
+    set_up_libraries();
     const bool has_ffmpeg = cv::videoio_registry::hasBackend(cv::CAP_FFMPEG);
     auto capture = std::make_unique<Capture>();
     if (capture->video.open(path, has_ffmpeg ? cv::CAP_FFMPEG : cv::CAP_OPENCV_MJPEG)) {
