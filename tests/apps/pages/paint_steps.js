@@ -3,14 +3,16 @@ const failed = [];
 const check = (holds, what) => { if (!holds) failed.push(what); };
 const canvas = document.getElementById("paint-strokes");
 const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
-const drag = async (fromX, fromY, toX, toY) => {
+canvas.setPointerCapture = () => {};
+const point = (kind, x, y, more = {}) => {
   const box = canvas.getBoundingClientRect();
-  const event = (kind, x, y) => canvas.dispatchEvent(new PointerEvent(kind, {
-    pointerId: 1, bubbles: true, clientX: box.left + x * box.width / canvas.width, clientY: box.top + y * box.height / canvas.height}));
-  canvas.setPointerCapture = () => {};
-  event("pointerdown", fromX, fromY);
-  event("pointermove", toX, toY);
-  event("pointerup", toX, toY);
+  canvas.dispatchEvent(new PointerEvent(kind, {
+    pointerId: 1, bubbles: true, clientX: box.left + x * box.width / canvas.width, clientY: box.top + y * box.height / canvas.height, ...more}));
+};
+const drag = async (fromX, fromY, toX, toY) => {
+  point("pointerdown", fromX, fromY);
+  point("pointermove", toX, toY);
+  point("pointerup", toX, toY);
   await frame();
 };
 const press = async (key, target = document.body) => {
@@ -64,3 +66,29 @@ await learned((text) => text.includes("third"));
 check(/% marked, .*% third/.test(status()), `three classes: ${status()}`);
 check(at(8, canvas.height - 4) === 2, "the third class's own pixels are not marked");
 document.body.dataset.third = await addressOf(await board.head());
+// what was found goes with its image
+const saves = ["paint-save-mask", "paint-save-head"].map((id) => document.getElementById(id));
+check(saves.every((button) => !button.disabled), "nothing to save after three strokes");
+board.show(board.shown());
+check(saves.every((button) => button.disabled) && !board.classes(), "classes of the image before can be saved");
+await frame();
+check(saves.every((button) => !button.disabled), "nothing to save once the image is shown");
+// one pointer paints at a time, and by its first button
+document.getElementById("paint-clear").click();
+const painted = () => board.shown().labels.filter((label) => label >= 0).length;
+point("pointerdown", ...middle, {button: 2});
+point("pointermove", middle[0] + 9, middle[1]);
+point("pointerup", ...middle, {button: 2});
+check(painted() === 0, "the right button paints");
+const left = [canvas.width * 0.1, middle[1]], right = [canvas.width * 0.9, middle[1]];
+point("pointerdown", ...left);
+const dab = painted();
+point("pointerdown", ...right, {pointerId: 2});
+point("pointermove", ...left);
+point("pointermove", ...right, {pointerId: 2});
+point("pointercancel", ...right, {pointerId: 2});
+check(dab > 0 && painted() === dab, "a second finger paints");
+point("pointermove", ...middle);
+check(painted() > dab, "the first finger stops with the second one");
+point("pointerup", ...middle);
+await frame();

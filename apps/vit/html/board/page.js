@@ -12,8 +12,9 @@ function paintBoard({keys, learn, headFile}) {
   const stage = {picture: by("picture"), classes: by("classes"), strokes: by("strokes")};
   const images = [], names = [];
   let shown = null;  // the image that is painted on
-  let brush = 1, cursor = null, painting = null;
-  let found = null;  // {image, classes}: of all pixels, by number of the class
+  let brush = 1, cursor = null;
+  let painting = null;  // {pointer, x, y}: where the pointer that paints is
+  let found = null;  // the classes of all pixels of the shown image
 
   // ------------------------------------------------------------------------------------------------------ classes
 
@@ -64,10 +65,10 @@ function paintBoard({keys, learn, headFile}) {
         try {
           const {classes, rows, milliseconds} = await learn(asked);
           if (image !== shown) continue;
-          found = {image, classes: classes.map((i) => asked.present[i])};
+          found = classes.map((i) => asked.present[i]);
           const counts = new Array(names.length).fill(0);
-          for (const value of found.classes) ++counts[value];
-          const shares = asked.present.slice(1).map((value) => `${(100 * counts[value] / found.classes.length).toFixed(1)} % ${names[value]}`);
+          for (const value of found) ++counts[value];
+          const shares = asked.present.slice(1).map((value) => `${(100 * counts[value] / found.length).toFixed(1)} % ${names[value]}`);
           by("status").textContent = `${shares.join(", ")}; from ${rows} patches, in ${Math.round(milliseconds)} ms`;
           document.body.dataset.milliseconds = Math.round(milliseconds);
         } catch (error) {
@@ -75,20 +76,20 @@ function paintBoard({keys, learn, headFile}) {
           by("status").textContent = error.message;
         }
       }
-      by("save-head").disabled = by("save-mask").disabled = !found;
-      drawClasses();
+      showFound();
     }
     isLearning = false;
   }
 
   // ------------------------------------------------------------------------------------------------------ drawing
 
-  function drawClasses() {
+  function showFound() {
+    by("save-head").disabled = by("save-mask").disabled = !found;
     const context = stage.classes.getContext("2d");
     context.clearRect(0, 0, shown.width, shown.height);
-    if (!found || found.image !== shown || !by("mask").checked) return;
+    if (!found || !by("mask").checked) return;
     const picture = context.createImageData(shown.width, shown.height);
-    found.classes.forEach((value, i) => {
+    found.forEach((value, i) => {
       picture.data.set(paintColors[value], 4 * i);
       picture.data[4 * i + 3] = value ? 255 : 60;
     });
@@ -124,13 +125,14 @@ function paintBoard({keys, learn, headFile}) {
 
   function show(image) {
     shown = image;
-    cursor = null;
+    cursor = painting = found = null;  // what was found is another image's
     for (const canvas of Object.values(stage)) {
       canvas.width = image.width;
       canvas.height = image.height;
     }
     stage.picture.getContext("2d").drawImage(image.canvas, 0, 0);
     by("image").selectedIndex = images.indexOf(image);
+    showFound();
     changed();
   }
 
@@ -173,19 +175,21 @@ function paintBoard({keys, learn, headFile}) {
     return {x: (event.clientX - box.left) * shown.width / box.width, y: (event.clientY - box.top) * shown.height / box.height};
   }
 
+  const isPainting = (event) => painting && painting.pointer === event.pointerId;
   stage.strokes.addEventListener("pointerdown", (event) => {
+    if (painting || event.button !== 0) return;  // one finger at a time
     stage.strokes.setPointerCapture(event.pointerId);
     remember();
-    painting = pointOf(event);
+    painting = {pointer: event.pointerId, ...pointOf(event)};
     stroke(painting, painting);
   });
   stage.strokes.addEventListener("pointermove", (event) => {
-    if (!painting) return;
+    if (!isPainting(event)) return;
     const to = pointOf(event);
     stroke(painting, to);
-    painting = to;
+    Object.assign(painting, to);
   });
-  for (const kind of ["pointerup", "pointercancel"]) stage.strokes.addEventListener(kind, () => { painting = null; });
+  for (const kind of ["pointerup", "pointercancel", "lostpointercapture"]) stage.strokes.addEventListener(kind, (event) => { if (isPainting(event)) painting = null; });
 
   function moveCursor(event) {
     const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}, move = moves[event.key];
@@ -232,7 +236,7 @@ function paintBoard({keys, learn, headFile}) {
     changed();
   });
   by("guided").addEventListener("change", changed);
-  by("mask").addEventListener("change", () => { if (shown) drawClasses(); });
+  by("mask").addEventListener("change", () => { if (shown) showFound(); });
   by("image").addEventListener("change", (event) => show(images[event.target.selectedIndex]));
 
   // -------------------------------------------------------------------------------------------------------- files
@@ -263,7 +267,7 @@ function paintBoard({keys, learn, headFile}) {
   }
 
   // White is marked where there are two classes; more have their colors.
-  const maskFile = () => mapFile((i) => names.length === 2 ? Array(3).fill(255 * found.classes[i]) : paintColors[found.classes[i]]);
+  const maskFile = () => mapFile((i) => names.length === 2 ? Array(3).fill(255 * found[i]) : paintColors[found[i]]);
   const strokesFile = () => mapFile((i) => shown.labels[i] < 0 ? null : paintColors[shown.labels[i]]);
   const head = () => headFile(question());
 
@@ -280,5 +284,5 @@ function paintBoard({keys, learn, headFile}) {
 
   for (const name of ["rest", "marked"]) addClass(name);
   chooseBrush(1);
-  return {add, show, changed, head, maskFile, strokesFile, images, shown: () => shown, classes: () => found && found.classes};
+  return {add, show, changed, head, maskFile, strokesFile, images, shown: () => shown, classes: () => found};
 }
