@@ -125,6 +125,32 @@ def check_examples(browser, folder):
     assert len(found) == len(command) and abs(float(found[0][1]) - float(command[0][1])) <= 2e-3, (found, command)  # the pointer is between two pixels
 
 
+def check_late_answers(browser):
+    """What was taken back while it was looked for is not shown; points and phrases do not wait for each other."""
+    browser.value("document.getElementById('clear').click()")
+    browser.value("""(() => {
+      const fetchNow = fetch;
+      window.fetch = async (...what) => {
+        const answer = await fetchNow(...what);
+        await new Promise((done) => setTimeout(done, 500));
+        setTimeout(() => { document.body.dataset.isLate = 'yes'; }, 300);
+        return answer;
+      };
+    })()""")
+    choose(browser, "point")
+    pointer(browser, (20, 15))
+    browser.value("document.getElementById('undo').click()")
+    browser.until("document.body.dataset.isLate")
+    assert browser.value(FOUND) == [], "a mask of no point"
+    assert browser.value("document.getElementById('status').textContent") == ""
+    pointer(browser, (20, 15))
+    browser.value("document.getElementById('phrases').value = 'a cat'")
+    browser.value("document.getElementById('find').click()")
+    both = expected("--points", "20,15") + expected("--classes", "a cat", "--threshold", "0.05")
+    browser.until(FOUND + f".length === {len(both)}")
+    assert browser.value(FOUND) == both, browser.value(FOUND)
+
+
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     server, address = start_server()
     browser = Browser(chromium, folder + "/profile")
@@ -142,6 +168,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         check_points(browser)
         check_keyboard(browser)
         check_examples(browser, folder)
+        check_late_answers(browser)
         for width in (1280, 360):
             for dark in (False, True):
                 browser.look(width, 900, dark)

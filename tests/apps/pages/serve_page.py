@@ -127,6 +127,7 @@ def use_classes(browser):
         seen.setdefault(key, browser.value(CANVAS))
         assert browser.value(CANVAS) == seen[key]
     assert len(set(seen.values())) == 3, "image, PCA and attention look alike"
+    assert browser.value("document.getElementById('nearest-section').hidden"), "neighbors of another model's index"
     browser.press("2")
     check_layout(browser, "pca")
     browser.press("3")
@@ -140,6 +141,42 @@ def use_nearest(browser):
     assert found == expected, found
     assert browser.value("document.querySelector('#nearest span:last-of-type').textContent") == "1.0000"
     browser.until("[...document.querySelectorAll('#nearest img')].length === 12 && [...document.querySelectorAll('#nearest img')].every((i) => i.naturalWidth > 0)")
+
+
+def search_for(browser, text):
+    browser.value("document.getElementById('search').select()")
+    browser.type(text)
+    browser.press("Enter")
+
+
+def use_search(browser):
+    """Pictures of a search are given back after it, and one that is late does not replace what came since."""
+    title = "document.getElementById('nearest-title').textContent"
+    browser.value("""(() => {
+      const {createObjectURL, revokeObjectURL} = URL, fetchNow = fetch;
+      window.pictures = new Set();
+      URL.createObjectURL = (blob) => { const address = createObjectURL(blob); pictures.add(address); return address; };
+      URL.revokeObjectURL = (address) => { pictures.delete(address); revokeObjectURL(address); };
+      window.fetch = async (path, what) => {
+        const answer = await fetchNow(path, what);
+        if (what && /a late ship/.test(what.body)) await new Promise((done) => { window.release = done; });
+        return answer;
+      };
+    })()""")
+    browser.press("s")
+    browser.until("document.activeElement.id === 'search'")
+    for text in ("a ship", "a cat", "a frog"):
+        search_for(browser, text)
+        browser.until(title + f".includes('{text}')")
+    assert browser.value("pictures.size") == 12
+    search_for(browser, "a late ship")
+    browser.until("Boolean(window.release)")
+    browser.value(FORGET)
+    browser.value("document.querySelector('#words-form button').click()")
+    browser.until(ANSWERED)
+    browser.value("(async () => { release(); await new Promise((done) => setTimeout(done, 500)); })()")
+    assert browser.value(title).endswith("ship_cargo.jpg"), browser.value(title)
+    browser.value("document.activeElement.blur()")
 
 
 def use_words(browser):
@@ -164,14 +201,13 @@ def use_words(browser):
     browser.until(LABELS + ".length === 2")
     found = browser.value(LABELS)
     assert found == expected_labels("--model", folder + "/clip", "--classes", "a ship,a cat", "--template", "one {}.", IMAGES + "ship_cargo.jpg"), found
-    assert browser.value("document.getElementById('nearest-section').hidden"), "neighbors of another model's index"
     check_layout(browser, "words")
 
 
 def use_board(browser):
     """Paints two strokes, and compares the mask with that of the head which the page saves."""
     browser.value("document.activeElement.blur()")
-    browser.press("p")
+    browser.value("for (let i = 0; i < 2; ++i) document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'p', bubbles: true}))")
     browser.until("!document.getElementById('paint-board').hidden")
     browser.until("document.activeElement.id === 'paint-strokes'")
     status = "document.getElementById('paint-status').textContent"
@@ -189,12 +225,14 @@ def use_board(browser):
       }
     })()""")
     browser.until(status + ".includes('% marked')")
+    assert browser.value("document.getElementById('paint-image').length") == 1, "the image is on the board twice"
     check_layout(browser, "paint")
     shown = float(browser.value(status).split("%")[0])
-    browser.value("URL.createObjectURL = (blob) => { const reader = new FileReader(); reader.onload = () => { document.body.dataset.saved = reader.result; };"
+    browser.value("window.createObjectURL = URL.createObjectURL; URL.createObjectURL = (blob) => { const reader = new FileReader(); reader.onload = () => { document.body.dataset.saved = reader.result; };"
                   " reader.readAsDataURL(blob); return '#'; }; HTMLAnchorElement.prototype.click = () => {}")
     browser.value("document.getElementById('paint-save-head').click()")
     browser.until("document.body.dataset.saved")
+    browser.value("URL.createObjectURL = createObjectURL")
     head = folder + "/painted.safetensors"
     with open(head, "wb") as file:
         file.write(base64.b64decode(browser.value("document.body.dataset.saved").split(",")[1]))
@@ -212,7 +250,7 @@ def use_board(browser):
 def use_tab(browser):
     """Everything that can be used is reached by Tab, and shows that it has the focus."""
     reached = []
-    for _ in range(12):
+    for _ in range(15):
         browser.press("Tab")
         at = browser.value("document.activeElement.id || document.activeElement.name || document.activeElement.tagName")
         if at == "BODY":  # after the last one
@@ -222,7 +260,8 @@ def use_tab(browser):
             continue
         reached.append(at)
         assert browser.value("getComputedStyle(document.activeElement).outlineStyle") != "none", at
-    assert reached == ["model", "drop", "example", "layer", "words", "template", "BUTTON", "paint-begin"], reached
+    nearest = ["search", "BUTTON"] if has_index else []
+    assert reached == ["model", "drop", "choose", "example", "layer", "words", "template", "BUTTON", *nearest, "paint-begin"], reached
 
 
 def use_other_images(browser):
@@ -252,6 +291,24 @@ def use_other_images(browser):
         }})()""")
         browser.until(ANSWERED)
         assert browser.value("document.getElementById('view').width") == 512
+    browser.value("""(async () => {
+      const read = FileReader.prototype.readAsDataURL, canvas = document.createElement('canvas');
+      const blob = await new Promise((done) => canvas.toBlob(done));
+      let isRead;
+      const late = new Promise((done) => { isRead = done; });
+      FileReader.prototype.readAsDataURL = function(file) {
+        if (file.name !== 'late.png') return read.call(this, file);
+        this.addEventListener('load', () => setTimeout(isRead, 300));
+        setTimeout(() => read.call(this, file), 300);
+      };
+      for (const name of ['late.png', 'newest.png']) {
+        const data = new DataTransfer();
+        data.items.add(new File([blob], name, {type: 'image/png'}));
+        document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
+      }
+      await late;
+    })()""")
+    assert browser.value("vitPage.state.file.name") == "newest.png", "an image that was dropped before takes the place"
 
 
 def check_pictures(address):
@@ -270,7 +327,7 @@ def check_pictures(address):
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     clip_model(folder + "/clip")
-    indexed = subprocess.run([vit, "index", IMAGES, "--output", folder + "/index"], capture_output=True, text=True)
+    indexed = subprocess.run([vit, "index", IMAGES, "--model", folder + "/clip", "--output", folder + "/index"], capture_output=True, text=True)
     has_index = indexed.returncode == 0
     assert has_index or "has no FAISS" in indexed.stderr, indexed.stderr
     server, address = start_server(folder, has_index)
@@ -281,10 +338,11 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         use_key(browser)
         check_layout(browser, "empty")
         use_classes(browser)
+        use_words(browser)
         if has_index:
             use_nearest(browser)
+            use_search(browser)
             check_pictures(address)
-        use_words(browser)
         use_tab(browser)
         use_board(browser)
         use_other_images(browser)

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const by = (id) => document.getElementById(id);
-  const state = { models: [], data: "", file: null, bitmap: null, look: null, maps: {}, key: "", turn: 0, searches: 0, pictures: [] };
+  const state = { models: [], data: "", file: null, bitmap: null, look: null, maps: {}, key: "", turn: 0, files: 0, searches: 0, pictures: [] };
   const sections = [];  // scripts of further parts of the page: {isOn, draw, press, forget, takeModel, keys}
   const isMarked = () => sections.some((part) => part.isOn());
   const has = (task) => Boolean(model() && (model().tasks || []).includes(task));
@@ -54,7 +54,9 @@
     by("no-image").hidden = Boolean(state.data) || !by("no-classes").hidden;
     by("nearest-section").hidden = !has("search");
     by("search-form").hidden = !m.modalities.includes("text");
-    if (!state.data) for (const list of ["labels", "nearest"]) by(list).replaceChildren();
+    ++state.searches;  // those were of another model
+    if (!state.data) by("labels").replaceChildren();
+    if (!state.data) showNearest([], []);
     by("classes-section").hidden = has("phrases") || has("objects");
     by("prompt-keys").hidden = !by("classes-section").hidden;
     for (const part of sections) part.takeModel();
@@ -116,24 +118,29 @@
     };
   }
 
-  /// The address of an image of the index; "" where the browser gets none.
+  /// An image of the index; null where the browser gets none.
   async function pictureOf(result) {
     const answer = await fetch("page/picture/" + result.number, { headers: keyHeader() });
-    if (!answer.ok) return "";
-    const address = URL.createObjectURL(await answer.blob());
-    state.pictures.push(address);
-    return address;
+    return answer.ok ? answer.blob() : null;
   }
 
-  /// The nearest images of the index to `query`, {image} or {text}.
-  async function nearest(query, what) {
+  /// Results in the place of those before, whose pictures are given back.
+  function showNearest(results, blobs) {
+    state.pictures.forEach((address) => URL.revokeObjectURL(address));
+    state.pictures = blobs.map((blob) => blob && URL.createObjectURL(blob));
+    showLabels("nearest", results.map((r, i) => ({ name: r.file.replace(/.*\//, ""), title: r.file + (blobs[i] ? "" : " (moved, or no image that browsers show)"), share: r.score, text: r.score.toFixed(4), picture: state.pictures[i] })));
+  }
+
+  /// The nearest images of the index to `query`, {image} or {text}; they are shown unless another turn came since.
+  async function nearest(query, what, turn) {
     const { results } = await ask("page/nearest", { model: model().id, ...query });
-    const pictures = await Promise.all(results.map((r) => pictureOf(r).catch(() => "")));
+    const blobs = await Promise.all(results.map((r) => pictureOf(r).catch(() => null)));
     return () => {
+      if (turn !== state.searches) return;
       by("nearest-title").textContent = "Nearest images of the index to " + what;
       by("no-nearest").hidden = results.length > 0;
       by("no-nearest").textContent = "The index has no images.";
-      showLabels("nearest", results.map((r, i) => ({ name: r.file.replace(/.*\//, ""), title: r.file + (pictures[i] ? "" : " (moved, or no image that browsers show)"), share: r.score, text: r.score.toFixed(4), picture: pictures[i] })));
+      showNearest(results, blobs);
     };
   }
 
@@ -144,13 +151,11 @@
     say("");
     by("status").textContent = "searching";
     try {
-      const show = await nearest({ text }, "\u201c" + text + "\u201d");
-      if (turn === state.searches) show();
-      by("status").textContent = "";
+      (await nearest({ text }, "\u201c" + text + "\u201d", turn))();
     } catch (error) {
-      by("status").textContent = "";
-      say("Search for \u201c" + text + "\u201d failed: " + error.message);
+      if (turn === state.searches) say("Search for \u201c" + text + "\u201d failed: " + error.message);
     }
+    if (turn === state.searches) by("status").textContent = "";
   }
 
   /// A map of the image as a picture, computed when it is first chosen.
@@ -177,16 +182,16 @@
 
   async function run() {
     if (!state.data || !model()) return;
-    const turn = ++state.turn, begin = performance.now();
+    const turn = ++state.turn, searched = ++state.searches, begin = performance.now();
     say("");
     by("status").textContent = "computing";
-    state.pictures.splice(0).forEach((address) => URL.revokeObjectURL(address));
     const jobs = [classify(), look()];
-    if (has("search")) jobs.push(nearest({ image: state.data }, state.file.name));
+    if (has("search")) jobs.push(nearest({ image: state.data }, state.file.name, searched));
     const results = await Promise.allSettled(jobs);
     if (turn !== state.turn) return;  // of an image or a model that is not wanted any more
     state.look = null;
-    for (const list of ["labels", "nearest"]) by(list).replaceChildren();
+    by("labels").replaceChildren();
+    if (searched === state.searches) showNearest([], []);
     by("no-image").hidden = true;
     state.maps = {};
     for (const name of ["depth", "segment"]) by(name + "-choice").hidden = !has(name);
@@ -256,20 +261,17 @@
     context.drawImage(patchPicture(shown), left, top, right - left, bottom - top);
   }
 
-  async function take(file) {
-    if (!file) return;
+  async function take(file, isNewest) {
     const reader = new FileReader();
     const text = await new Promise((resolve, reject) => {
       reader.onload = () => resolve(reader.result);
       reader.onerror = () => reject(reader.error);
       reader.readAsDataURL(file);
     });
+    const bitmap = await bitmapOf(file, true);
+    if (!isNewest()) return;
     ++state.turn;
-    state.data = text;
-    state.file = file;
-    state.look = null;
-    state.maps = {};
-    state.bitmap = await bitmapOf(file, true);
+    Object.assign(state, { data: text, file, bitmap, look: null, maps: {} });
     for (const part of sections) part.forget();
     by("drop-help").textContent = state.bitmap ? "" : file.name + " (this browser does not show it)";
     chooseLayer("image");
@@ -279,7 +281,8 @@
 
   /// The first file that can be read is shown; the others are named with what is wrong.
   async function takeAll(files) {
-    const failures = [];
+    if (!files.length) return;
+    const turn = ++state.files, isNewest = () => turn === state.files, failures = [];
     let taken = 0;
     for (const file of files) {
       if (taken) {
@@ -287,12 +290,13 @@
         continue;
       }
       try {
-        await take(file);
+        await take(file, isNewest);
         taken += 1;
       } catch (error) {
         failures.push(file.name + " failed: " + ((error && error.message) || "it cannot be read"));
       }
     }
+    if (!isNewest()) return;
     by("failures").hidden = !failures.length;
     by("failures").replaceChildren(...failures.map((text) => {
       const line = document.createElement("li");
@@ -332,7 +336,8 @@
   }
 
   const drop = by("drop");
-  drop.addEventListener("click", () => { if (!isMarked()) by("file").click(); });
+  const choose = () => by("file").click();
+  drop.addEventListener("click", () => { if (!isMarked()) choose(); });
   drop.addEventListener("keydown", (event) => {
     const part = sections.find((one) => one.isOn());
     if (part) {
@@ -341,7 +346,7 @@
     }
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
-    by("file").click();
+    choose();
   });
   for (const name of ["dragover", "dragleave", "drop"]) {
     document.addEventListener(name, (event) => {
@@ -352,6 +357,7 @@
   }
   document.addEventListener("paste", (event) => takeAll([...event.clipboardData.files].filter((f) => f.type.startsWith("image/"))));
   by("file").addEventListener("change", () => { takeAll([...by("file").files]); by("file").value = ""; });
+  by("choose").addEventListener("click", choose);
   by("example").addEventListener("click", takeExample);
   by("search-form").addEventListener("submit", (event) => { event.preventDefault(); search(); });
   by("model").addEventListener("change", takeModel);
@@ -365,7 +371,7 @@
     const part = sections.find((one) => one.keys[event.key]);
     if (part && part.keys[event.key]()) return event.preventDefault();
     if (layers[event.key] && state.look) chooseLayer(layers[event.key]);
-    else if (event.key === "o") by("file").click();
+    else if (event.key === "o") choose();
     else if (event.key === "e") takeExample();
     else if (event.key === "s" && has("search") && !by("search-form").hidden) by("search").focus();
     else if (event.key === "m") by("model").focus();

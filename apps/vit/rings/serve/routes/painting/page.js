@@ -53,7 +53,7 @@
 
   /// Puts the image of the page on the board.
   async function begin() {
-    if (!state.data || !has("paint")) return;
+    if (by("begin").disabled) return;
     const { data, file: { name } } = state, known = board.images.find((of) => of.data === data);
     by("begin").disabled = true;
     try {
@@ -70,7 +70,7 @@
     } catch (error) {
       say(name + " cannot be painted on: " + error.message);
     }
-    by("begin").disabled = !state.data;
+    by("begin").disabled = false;
   }
 
   by("begin").addEventListener("click", begin);

@@ -4,7 +4,8 @@
   const page = window.vitPage, by = page.by;
   const COLORS = ["#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#808000", "#e632e6", "#2f4f9f"];
   const fresh = () => ({ objects: [{ points: [], box: null }], examples: [], order: [], found: { objects: [], classes: [] }, cross: null, corner: null, drag: null, over: -1 });
-  let s = fresh(), turn = 0;
+  const turns = { objects: 0, classes: 0 };  // of what is asked for each list
+  let s = fresh();
 
   const tasks = () => (page.model() && page.model().tasks) || [];
   const takes = (what) => tasks().includes(what);
@@ -24,22 +25,30 @@
 
   /// The results of `more` take the place of `list`, unless another question came since.
   async function find(list, more) {
-    const own = ++turn, begin = performance.now();
+    const own = ++turns[list], begin = performance.now();
     page.say("");
     page.status("looking for it");
     try {
       const answer = (await request(more)).data[0];
       const segments = await Promise.all(answer.segments.map(async (one) => ({ ...one, picture: await pictureOf(one.mask) })));
-      if (own !== turn) return;
+      if (own !== turns[list]) return;
       await page.fit(answer);
       s.found[list] = segments.map((one) => ({ ...one, list }));
       page.status("answered in " + ((performance.now() - begin) / 1000).toFixed(2) + " s");
       show();
     } catch (error) {
-      if (own !== turn) return;
+      if (own !== turns[list]) return;
       page.status("");
       page.say("Not found: " + error.message);
     }
+  }
+
+  /// Of `list` nothing is asked any more: neither what was found is shown, nor an answer that is still to come.
+  function withdraw(list) {
+    ++turns[list];
+    s.found[list] = [];
+    page.status("");
+    show();
   }
 
   const asked = () => s.objects.filter((o) => o.points.length || o.box);
@@ -55,17 +64,8 @@
     return body;
   }
 
-  function findObjects() {
-    if (asked().length) return find("objects", objectsBody());
-    s.found.objects = [];
-    show();
-  }
-
-  function findClasses() {
-    if (phrases().length || s.examples.length) return find("classes", classesBody());
-    s.found.classes = [];
-    show();
-  }
+  const findObjects = () => (asked().length ? find("objects", objectsBody()) : withdraw("objects"));
+  const findClasses = () => (phrases().length || s.examples.length ? find("classes", classesBody()) : withdraw("classes"));
 
   async function save() {
     const parts = [];
@@ -201,10 +201,8 @@
   }
 
   function clear() {
-    ++turn;
     s = fresh();
-    page.status("");
-    show();
+    for (const list in turns) withdraw(list);
   }
 
   /// Where an event is, in pixels of the image.
@@ -269,17 +267,14 @@
     isOn,
     draw,
     press,
-    /// Of another image nothing is known.
-    forget() { ++turn; s = fresh(); show(); },
+    forget: clear,  // of another image nothing is known
     takeModel() {
       by("prompts-section").hidden = !(takes("phrases") || takes("objects"));
       by("prompts-form").hidden = !takes("phrases");
       for (const what of ["objects", "phrases"]) for (const one of document.querySelectorAll(".of-" + what)) one.hidden = !takes(what);
       const first = document.querySelector("#marks label:not([hidden]) input");
       if (first && document.querySelector("input[name=mark]:checked").closest("[hidden]")) first.checked = true;
-      ++turn;
-      s.found = { objects: [], classes: [] };
-      show();
+      for (const list in turns) withdraw(list);
     },
     keys: { f: () => !by("prompts-section").hidden && !by("prompts-form").hidden && (by("phrases").focus(), true), u: () => isOn() && (undo(), true) },
   });
