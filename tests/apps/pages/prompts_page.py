@@ -6,6 +6,7 @@ Compares what is found with what vit segment prints, and that marks are where th
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,7 @@ def expected(*arguments):
 
 
 def start_server():
-    arguments = ["--port", "0", "--log", "none", "--model", "sam3=" + MODEL]
+    arguments = ["--port", "0", "--log", "none", "--exif", "ignore", "--model", "sam3=" + MODEL]
     server = subprocess.Popen([vit, "serve", *arguments], stderr=subprocess.PIPE, text=True)
     line = server.stderr.readline()
     if "sandbox" in line:  # of a system without one
@@ -151,6 +152,25 @@ def check_late_answers(browser):
     assert browser.value(FOUND) == both, browser.value(FOUND)
 
 
+def check_orientation(browser, folder):
+    """The image is shown as the server takes it, by its own button too; here without its EXIF orientation."""
+    with open(root + "/data/images/ship_cargo.jpg", "rb") as file:
+        plain = file.read()
+    exif = b"Exif\0\0MM\0*\0\0\0\x08" + struct.pack(">HHHIHHI", 1, 0x112, 3, 1, 3, 0, 0)  # turned by 180 degrees
+    shown = []
+    for name, data in (("plain.jpg", plain), ("turned.jpg", plain[:2] + b"\xff\xe1" + struct.pack(">H", 2 + len(exif)) + exif + plain[2:])):
+        with open(folder + "/" + name, "wb") as file:
+            file.write(data)
+        x, y = browser.value("(() => { const button = document.getElementById('choose').getBoundingClientRect(); return [button.x + 9, button.y + 9]; })()")
+        for event in ("mousePressed", "mouseReleased"):
+            browser.ask("Input.dispatchMouseEvent", type=event, x=x, y=y, button="left", clickCount=1)
+        browser.value(FORGET)
+        browser.choose_file(folder + "/" + name)
+        browser.until(f"vitPage.state.file.name === '{name}' && document.getElementById('status').textContent.startsWith('ready')")
+        shown.append(browser.value(CANVAS))
+    assert shown[0] == shown[1], "the image is turned, unlike what the server sees"
+
+
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     server, address = start_server()
     browser = Browser(chromium, folder + "/profile")
@@ -169,6 +189,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         check_keyboard(browser)
         check_examples(browser, folder)
         check_late_answers(browser)
+        check_orientation(browser, folder)
         for width in (1280, 360):
             for dark in (False, True):
                 browser.look(width, 900, dark)

@@ -267,7 +267,9 @@ void answer_classify(Service& service, const std::shared_ptr<Call>& call) {
 
 // ------------------------------------------------------------------------------------------------- models
 
-void write_model(JsonWriter& json, const ServedModel& model) {
+void write_model(JsonWriter& json, const Service& service, std::size_t index) {
+  const ServedModel& model = service.models()[index];
+  const std::optional<Preprocessor>& preprocessor = service.options().preprocessors[index];
   const ModelFacts& facts = model.facts();
   json.begin_object().member("id", model.name()).member("object", "model").member("created", facts.loaded_at);
   json.member("owned_by", "vit").key("modalities").begin_array();
@@ -276,6 +278,7 @@ void write_model(JsonWriter& json, const ServedModel& model) {
   json.end_array().member("embedding_dimensions", facts.embedding_dim);
   json.member("classes", facts.config->has_classes() ? facts.config->head.num_classes : 0);
   json.member("architecture", facts.config->architecture).member("fingerprint", facts.run.fingerprint);
+  if (preprocessor) json.member("upright", preprocessor->config().apply_orientation);  // by EXIF
   json.key("tasks").begin_array();  // of what the page draws
   const auto has = [&](Output output) { return facts.dense && facts.dense->find(output) != nullptr; };
   if (has(Output::depth)) json.value("depth");
@@ -291,8 +294,8 @@ void answer_models(Service& service, const std::shared_ptr<Call>& call) {
   HttpResponse out;
   JsonWriter json(out.body);
   json.begin_object().member("object", "list").key("data").begin_array();
-  for (const ServedModel& model : service.models()) {
-    if (call->allows_model(model.name())) write_model(json, model);
+  for (std::size_t i = 0; i < service.models().size(); ++i) {
+    if (call->allows_model(service.models()[i].name())) write_model(json, service, i);
   }
   json.end_array().end_object();
   call->respond(std::move(out));
@@ -304,7 +307,7 @@ void answer_model(Service& service, const std::shared_ptr<Call>& call) {
   const std::string name = without_escapes(std::string_view(call->request.path).substr(kModelPrefix.size()));
   HttpResponse out;
   JsonWriter json(out.body);
-  write_model(json, service.models()[service.find_model(*call, name)]);
+  write_model(json, service, service.find_model(*call, name));
   call->respond(std::move(out));
 }
 

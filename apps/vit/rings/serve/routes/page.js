@@ -98,18 +98,24 @@
     return () => showLabels("labels", found.data[0].labels.map((l) => ({ name: l.label, share: l.score, text: (100 * l.score).toFixed(2) + " %" })));
   }
 
+  /// The bytes of an image with EXIF that cannot be read: browsers turn an image by it whatever they are told.
+  function withoutExif(data) {
+    const bytes = atob(data.slice(data.indexOf(",") + 1)).replace(/(Exif\0\0|eXIf)(II\*\0|MM\0\*)/, "$1\0\0\0\0");
+    return new Blob([Uint8Array.from(bytes, (c) => c.charCodeAt(0))]);
+  }
+
   /// Turned as the model sees it.
-  async function bitmapOf(file, isUpright) {
-    return createImageBitmap(file, { imageOrientation: isUpright ? "from-image" : "none" }).catch(() => null);
+  async function bitmapOf(file, data) {
+    return createImageBitmap(model() && !model().upright ? withoutExif(data) : file).catch(() => null);
   }
 
   async function look() {
     if (has("phrases") || has("objects")) {  // which takes long, and is not what such a model is asked for
-      const bitmap = await bitmapOf(state.file, true);
+      const bitmap = await bitmapOf(state.file, state.data);
       return () => { state.bitmap = bitmap; };
     }
     const found = await ask("page/look", { model: model().id, image: state.data });
-    const bitmap = await bitmapOf(state.file, found.upright);
+    const bitmap = await bitmapOf(state.file, state.data);
     return () => {
       state.look = found;
       state.bitmap = bitmap;
@@ -268,7 +274,7 @@
       reader.onerror = () => reject(reader.error);
       reader.readAsDataURL(file);
     });
-    const bitmap = await bitmapOf(file, true);
+    const bitmap = await bitmapOf(file, text);
     if (!isNewest()) return;
     ++state.turn;
     Object.assign(state, { data: text, file, bitmap, look: null, maps: {} });
@@ -379,11 +385,7 @@
     else return;
     event.preventDefault();
   });
-  /// The image as the server counts its pixels: upright or not.
-  async function fit({ width, height }) {
-    if (state.bitmap && (state.bitmap.width !== width || state.bitmap.height !== height)) state.bitmap = await bitmapOf(state.file, false);
-  }
 
-  window.vitPage = { by, state, ask, model, has, say, draw, fit, showLabels, sections, status: (text) => { by("status").textContent = text; } };
+  window.vitPage = { by, state, ask, model, has, say, draw, showLabels, sections, status: (text) => { by("status").textContent = text; } };
   document.addEventListener("DOMContentLoaded", listModels);  // once all parts are there
 })();

@@ -75,7 +75,6 @@ HttpResponse look_response(const Work& work, const Preprocessor& preprocessor) {
   JsonWriter json(out.body);
   json.begin_object().member("rows", item.grid.rows).member("columns", item.grid.columns);
   json.member("imageHeight", item.image_size.height).member("imageWidth", item.image_size.width);
-  json.member("upright", preprocessor.config().apply_orientation);
   json.key("box").json(json_vector(shown_box(preprocessor, item.image_size)));
   json.key("pca").json(json_vector(colors_of(item)));
   json.key("attention").json(json_vector(item.attention)).end_object();

@@ -32,7 +32,6 @@
       const answer = (await request(more)).data[0];
       const segments = await Promise.all(answer.segments.map(async (one) => ({ ...one, picture: await pictureOf(one.mask) })));
       if (own !== turns[list]) return;
-      await page.fit(answer);
       s.found[list] = segments.map((one) => ({ ...one, list }));
       page.status("answered in " + ((performance.now() - begin) / 1000).toFixed(2) + " s");
       show();
