@@ -27,8 +27,7 @@ class PixelBuffer {
   /// (B, K, H, W) with unspecified contents.
   TensorView<float> take(std::size_t images, std::size_t channels, ImageSize size) {
     const Shape shape{images, channels, size.height, size.width};
-    if (numbers_.num_elements() < shape.num_elements())
-      numbers_ = Tensor<float>(Shape{shape.num_elements()});
+    if (numbers_.num_elements() < shape.num_elements()) numbers_ = Tensor<float>(Shape{shape.num_elements()});
     return {numbers_.data(), shape};
   }
 

@@ -51,8 +51,7 @@ void OutputWriter::reserve_tensor(std::size_t place, const OutputKey& key, const
     return;
   }
   const std::size_t count = shape.num_elements();  // memory only grows
-  if (count == 0 || memory[place].num_elements() < count)
-    memory[place] = Tensor<float>(shape);
+  if (count == 0 || memory[place].num_elements() < count) memory[place] = Tensor<float>(shape);
   tensors[place].values = {memory[place].data(), shape};
 }
 

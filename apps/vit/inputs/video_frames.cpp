@@ -13,7 +13,7 @@ namespace {
 
 constexpr Where kWhere{"read video", ErrorKind::format};
 constexpr std::size_t kMostPassed = 64;       // more than threads that read at the same time
-constexpr std::size_t kMostPassedInJump = 8;  // nobody wants most of the frames that are passed
+constexpr std::size_t kMostPassedInJump = 8;  // most of the frames before are of other parts of the run
 
 }  // namespace
 
