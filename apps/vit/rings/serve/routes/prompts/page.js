@@ -212,28 +212,33 @@
   }
 
   const view = by("view");
-  let start = null;
+  let start = null;  // {pointer, x, y}: where the pointer that marks went down
+  const isMarking = (event) => start && start.pointer === event.pointerId;
   view.addEventListener("pointerdown", (event) => {
-    if (!isOn() || event.button !== 0) return;
+    if (!isOn() || start || event.button !== 0) return;  // one finger at a time
     event.preventDefault();
     by("drop").focus({ preventScroll: true });
     view.setPointerCapture(event.pointerId);
-    start = at(event);
+    start = { pointer: event.pointerId, ...at(event) };
   });
   view.addEventListener("pointermove", (event) => {
-    if (!start || !isBox()) return;
+    if (!isMarking(event) || !isBox()) return;
     const now = at(event);
     s.drag = [Math.min(start.x, now.x), Math.min(start.y, now.y), Math.max(start.x, now.x), Math.max(start.y, now.y)];
     page.draw();
   });
   view.addEventListener("pointerup", (event) => {
-    if (!start) return;
+    if (!isMarking(event)) return;
     const from = start;
     start = s.drag = null;
     page.draw();
     place(from, at(event));
   });
-  view.addEventListener("pointercancel", () => { start = s.drag = null; page.draw(); });
+  for (const kind of ["pointercancel", "lostpointercapture"]) view.addEventListener(kind, (event) => {
+    if (!isMarking(event)) return;
+    start = s.drag = null;
+    page.draw();
+  });
 
   function press(event) {
     const size = page.state.bitmap, step = (event.shiftKey ? 1 : 10) * Math.max(size.width, size.height) / 500;
