@@ -14,9 +14,10 @@
 namespace vit::position {
 namespace {
 
-constexpr TableResampling kAll[] = {TableResampling::bicubic_antialias, TableResampling::bicubic,
-                                    TableResampling::bicubic_plus_tenth, TableResampling::bilinear,
-                                    TableResampling::bilinear_antialias};
+constexpr TableResampling kAll[] = {
+    TableResampling::bicubic_antialias,  TableResampling::bicubic,
+    TableResampling::bicubic_plus_tenth, TableResampling::bilinear,
+    TableResampling::bilinear_antialias, TableResampling::bilinear_plus_tenth};
 
 TEST_CASE("position: taps outside of the table are an error") {
   const Tensor<float> table(Shape{6, 4});
@@ -245,6 +246,17 @@ TEST_CASE("position: when a table is used as it is") {
   CHECK(is_reused({4, 4}, {4, 4}, TableReuse::equal_count_and_square));
   CHECK_FALSE(is_reused({4, 4}, {2, 8}, TableReuse::equal_count_and_square));
   CHECK_FALSE(is_reused({4, 4}, {5, 5}, TableReuse::equal_count_and_square));
+  CHECK_FALSE(is_reused({4, 4}, {4, 4}, TableReuse::never));
+}
+
+TEST_CASE(
+    "position: by the bilinear kernel with the tenth an axis of its own length stays, the other does not") {
+  constexpr auto kTenth = TableResampling::bilinear_plus_tenth;
+  for (std::size_t i = 0; i < 8; ++i) {
+    for (const Tap& tap : axis_weights(8, 8, kTenth)[i]) CHECK(tap.weight == (tap.index == i ? 1.0 : 0.0));
+  }
+  const AxisWeights half = axis_weights(8, 4, kTenth);  // 8 / 4.1 * 0.5 - 0.5 of the way
+  CHECK(half[0][1].weight == doctest::Approx(8.0 / 4.1 * 0.5 - 0.5));
 }
 
 TEST_CASE("position: a table without the rows of its grid is an error") {

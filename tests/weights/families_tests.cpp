@@ -491,6 +491,19 @@ TEST_CASE("weights: of timm's config.json global_pool counts in model_args, not 
   CHECK(load_checkpoint(scratch.path()).config.head.pooling == Pooling::patch_mean);
 }
 
+TEST_CASE("weights: a model that was saved with no labels has no classifier") {
+  ScratchFolder scratch("no-labels");
+  FileCopy copy(test::data_path("golden/models/hf-vit"));
+  copy.remove("classifier.weight").remove("classifier.bias");
+  const std::string config = test::read_text(test::data_path("golden/models/hf-vit/config.json"));
+  const std::size_t begin = config.find("\"id2label\": {");
+  REQUIRE(begin != std::string::npos);
+  copy.set_config(
+      std::string(config).replace(begin, config.find('}', begin) + 1 - begin, "\"id2label\": {}"));
+  copy.write_to(scratch.path());
+  CHECK(load_checkpoint(scratch.path()).config.head.num_classes == 0);
+}
+
 TEST_CASE("weights: sizes that contradict the tensors are refused") {
   const fs::path folder = test::data_path("golden/models/hf-vit");
   ScratchFolder scratch("contradictions");

@@ -287,6 +287,54 @@ TEST_CASE("towers: attention_bias of GLM-Image is that of all layers of attentio
   CHECK_FALSE(config.attention.proj_bias);
 }
 
+TEST_CASE(
+    "towers: of two parts of config.json for a tower the one that the class of the model takes counts") {
+  const test::ScratchFolder folder("two-parts");
+  const auto eps_of = [&](const std::string& type) {
+    folder.write("config.json", R"({"model_type": ")" + type +
+                                    R"(", "vision_config": {"layer_norm_eps": 0.25},
+                                        "vision_config_dict": {"layer_norm_eps": 0.125}})");
+    return CheckpointFolder(folder.path(), {}).model_config().encoder.norm.eps;
+  };
+  CHECK(eps_of("clip") == 0.125f);
+  CHECK(eps_of("siglip") == 0.25f);
+  for (const std::string type : {"hf-altclip", "hf-siglip"}) {
+    CAPTURE(type);
+    const test::ScratchFolder text("two-texts");
+    fs::remove(text.path());
+    fs::copy(test::data_path("golden/text") / type, text.path());
+    std::string config = test::read_text(text.path() / "config.json");
+    config.insert(config.find("\"text_config\""), R"("text_config_dict": {"layer_norm_eps": 0.125}, )");
+    test::write_text(text.path() / "config.json", config);
+    const CheckpointFolder checkpoint(text.path());
+    const auto& parsed = checkpoint.parsed<TextConfig>();
+    REQUIRE(parsed);
+    CHECK((parsed->config.norm_eps == 0.125f) == (type == "hf-altclip"));
+  }
+}
+
+TEST_CASE("towers: a table of Hy4 is resampled as torch does, and by bicubic interpolation always") {
+  const test::ScratchFolder folder("hy4");
+  const auto position_of = [&](const std::string& mode) {
+    folder.write("config.json",
+                 R"({"model_type": "hy_v4_vl", "vision_config": {"interpolate_mode": ")" + mode + R"("}})");
+    return CheckpointFolder(folder.path(), {}).model_config().position;
+  };
+  CHECK(position_of("bilinear").reuse == TableReuse::equal_grid);
+  CHECK(position_of("bicubic").reuse == TableReuse::never);
+}
+
+TEST_CASE("towers: windows of LW-DETR are as many in a row as in a column") {
+  const test::ScratchFolder folder("windows");
+  const auto load = [&](const std::string& count) {
+    folder.write("config.json", R"({"model_type": "lw_detr_vit", "num_windows": )" + count +
+                                    R"(, "window_block_indices": [0, 1]})");
+    return CheckpointFolder(folder.path(), {}).model_config();
+  };
+  CHECK(load("9").attention.windows->per_side == 3);
+  CHECK_ERROR(ErrorKind::unsupported, ("num_windows", "square"), load("2"));
+}
+
 TEST_CASE("towers: what CroCo's files note of heads and positions is read") {
   const test::ScratchFolder folder("croco");
   const std::vector<std::byte> numbers(4 * 48 * 192);

@@ -29,7 +29,7 @@ template <> struct EnumNames<TableResampling> {
                                                 "bilinear_plus_tenth", "bilinear_zeros"};
 };
 template <> struct EnumNames<TableReuse> {
-  static constexpr std::string_view values[] = {"equal_grid", "equal_count_and_square"};
+  static constexpr std::string_view values[] = {"equal_grid", "equal_count_and_square", "never"};
 };
 template <> struct EnumNames<RopeKind> {
   static constexpr std::string_view values[] = {"none", "axial", "mixed", "volume", "volume_pairs"};

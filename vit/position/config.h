@@ -51,6 +51,7 @@ enum class TableGrid {
 enum class TableReuse {
   equal_grid,              // the grids are equal
   equal_count_and_square,  // as many patches, and the new grid is square
+  never,                   // resampled to its own grid too, by the factor of the rule: Hy4, bicubic
 };
 
 /// The coordinates that rotate a channel pair of queries and keys.

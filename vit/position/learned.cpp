@@ -143,7 +143,9 @@ AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampling resam
   const bool plus_tenth =
       resampling == TableResampling::bicubic_plus_tenth || resampling == TableResampling::bilinear_plus_tenth;
   const double length = static_cast<double>(from);
-  double scale = length / (static_cast<double>(to) + (plus_tenth ? 0.1 : 0.0));
+  // Along an axis of its own length torch's bilinear kernel copies, whatever the factor.
+  const bool is_copied = resampling == TableResampling::bilinear_plus_tenth && from == to;
+  double scale = length / (static_cast<double>(to) + (plus_tenth && !is_copied ? 0.1 : 0.0));
   if (rounds) scale = static_cast<float>(scale);
   switch (resampling) {
     case TableResampling::bicubic:
@@ -173,6 +175,7 @@ bool is_reused(GridSize from, GridSize to, TableReuse reuse) {
     case TableReuse::equal_grid: return from == to;
     case TableReuse::equal_count_and_square:
       return num_patches(from) == num_patches(to) && to.rows == to.columns;
+    case TableReuse::never: return false;
   }
   fail("is_reused", "unknown rule ", static_cast<int>(reuse));
 }

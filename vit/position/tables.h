@@ -50,7 +50,7 @@ enum class SourceCoordinates {
 ///   bicubic             a = -0.75; taps floor(c - 0.5) - 1 .. + 2, clamped to the table
 ///   bicubic_plus_tenth  the same with c = from / (to + 0.1) * (i + 0.5)
 ///   bilinear            taps of c - 0.5 (at least 0) and its successor, clamped
-///   bilinear_plus_tenth the same with c as above
+///   bilinear_plus_tenth the same with c as above, but of an axis of the table's length, which torch copies
 ///   bilinear_zeros      taps of c - 0.5 and its successor, those outside of the table dropped
 ///   bicubic_antialias   a = -0.5, widened by from / to when shrinking, taps outside dropped, sum 1
 ///   bilinear_antialias  the same with the triangle kernel
@@ -64,6 +64,7 @@ VIT_API AxisWeights axis_weights(std::size_t from, std::size_t to, TableResampli
 /// Whether the reference uses the table of grid `from` unchanged for grid `to`:
 ///   equal_grid              from == to (timm; original scripts of rope-vit, EVA-02, Perception Encoder)
 ///   equal_count_and_square  as many patches, and `to` is square (Hugging Face, Meta DINOv2)
+///   never                   (Hy4 with bicubic interpolation)
 VIT_API bool is_reused(GridSize from, GridSize to, TableReuse reuse);
 
 /// Sums of two tables in one, (2, L, C): for each patch of the grid, row by row, row `column` of the first

@@ -8,6 +8,7 @@
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/families/hf_config.h"
 
 namespace vit::internal {
 namespace {
@@ -118,9 +119,7 @@ std::size_t default_context_length(const std::string& model_type) {
 
 std::size_t context_length_of(const Json& config) {
   const std::string model_type = config.find_string("model_type").value_or("");
-  auto text = config.find("text_config_dict");
-  if (!text) text = config.find("text_config");
-  const Json& from = text ? *text : config;
+  const Json from = hf_tower_part(config, "text");
   const auto rows = from.find_size("max_position_embeddings", {.min = 1, .max = 1u << 20});
   if (!rows) return default_context_length(model_type);
   if (model_type != "altclip") return *rows;

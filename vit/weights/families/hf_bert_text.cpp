@@ -56,7 +56,7 @@ std::optional<ParsedText> read(const SourceFiles& files) {
   if (!is_altclip && type != "chinese_clip") return std::nullopt;
   const auto match = match_anchor(files, kAnchor, kPrefixes);
   if (!match) return std::nullopt;
-  const Json text = files.config->find("text_config").value_or(*files.config);
+  const Json text = hf_tower_part(*files.config, "text");
   const auto size = [&](const char* key, std::size_t of_library) {
     return text.find_size(key, kCount).value_or(of_library);
   };

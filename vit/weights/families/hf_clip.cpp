@@ -145,14 +145,6 @@ bool is_pair(const std::string& type) {
          type == "owlvit" || type == "owlv2" || type == "clipseg";
 }
 
-/// The image tower's part of config.json.
-Json vision_config(const Json& json) {
-  for (const char* key : {"vision_config_dict", "vision_config"}) {  // where both are given, the first wins
-    if (const auto nested = json.find(key); nested && nested->is_object()) return *nested;
-  }
-  return json;
-}
-
 void read_classifier(const SourceFiles& files, ModelConfig& c) {
   c.head.num_classes = count_hf_classes(files, "classifier");
   if (c.head.num_classes == 0) return;
@@ -226,7 +218,7 @@ void set_siglip(const Json& json, const ClipType& type, ModelConfig& c) {
 }
 
 ModelConfig read_config(const SourceFiles& files, const ClipType& type) {
-  const Json json = vision_config(*files.config);
+  const Json json = hf_tower_part(*files.config, "vision");
   ModelConfig c = read_clip_tower(files, json, type);
   read_classifier(files, c);
   if (c.head.num_classes != 0) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 #include "vit/base/check.h"
@@ -98,6 +99,16 @@ Activation read_hf_activation(const Json& config, Activation fallback, const cha
                                          {"relu", Activation::relu}});
 }
 
+Json hf_tower_part(const Json& config, const std::string& tower) {
+  constexpr std::string_view kWithDict[] = {"altclip", "chinese_clip", "clip", "clipseg", "metaclip_2"};
+  const std::string type = config.find_string("model_type").value_or("");
+  std::vector<std::string> keys{tower + "_config"};
+  if (std::ranges::find(kWithDict, type) != std::end(kWithDict)) keys.insert(keys.begin(), keys[0] + "_dict");
+  for (const std::string& key : keys)
+    if (const auto nested = config.find(key); nested && nested->is_object()) return *nested;
+  return config;
+}
+
 void set_hf_mlp(const Json& json, ModelConfig& c) {
   const double ratio = json.find_double("mlp_ratio").value_or(4.0);
   VIT_CHECK(std::isfinite(ratio) && ratio > 0 && ratio < 1e4, kWhere, json.where(),
@@ -144,7 +155,7 @@ std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) 
   if (weight != 0 || bias != 0)
     return labels != 0 && (labels == weight || labels == bias) ? labels : std::max(weight, bias);
   if (!hf_class_contains(*files.config, "ForImageClassification")) return 0;
-  return labels != 0 ? labels : 2;
+  return names ? labels : 2;  // none of none: there is no classifier
 }
 
 std::optional<Json> find_hf_labels(const Json& config) {

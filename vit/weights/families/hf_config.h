@@ -28,6 +28,10 @@ std::string hf_architecture(const SourceFiles& files);
 /// Whether config.json names a class whose name contains `part`: "ForImageClassification", "WithProjection".
 bool hf_class_contains(const Json& config, std::string_view part);
 
+/// The part of config.json of a tower, "vision" or "text": vision_config; in CLIP and what was made of it
+/// vision_config_dict before that; the whole if there is neither.
+Json hf_tower_part(const Json& config, const std::string& tower);
+
 /// Sizes, epsilon and activation; no position, no head. `json` may be a nested vision_config; `files` is for
 /// messages and refuses --set, which sets timm's arguments.
 ModelConfig read_hf_sizes(const SourceFiles& files, const Json& json, const HfDefaults& defaults);

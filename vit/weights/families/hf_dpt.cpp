@@ -1,5 +1,6 @@
 // Hugging Face's DPT on a backbone of its own family (DINOv2) or on its own ViT, for depth and for classes.
 // Source: transformers, models/dpt.
+#include <algorithm>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -48,6 +49,9 @@ std::vector<std::size_t> read_own_taps(const Json& config) {
   list->expect_array(4, "four blocks");
   std::vector<std::size_t> taps;
   for (std::size_t i = 0; i < 4; ++i) taps.push_back((*list)[i].as_size());
+  std::ranges::sort(taps);  // the library collects them in the order of the blocks
+  VIT_CHECK(std::ranges::adjacent_find(taps) == taps.end(), kWhere, list->where(),
+            " names a block twice; four are needed");
   return taps;
 }
 

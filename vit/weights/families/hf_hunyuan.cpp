@@ -102,6 +102,7 @@ ParsedModel read(const SourceFiles& files) {
       is_next     ? is_linear ? TableResampling::bilinear_plus_tenth : TableResampling::bicubic_plus_tenth
       : is_linear ? TableResampling::bilinear
                   : TableResampling::bicubic;
+  if (c.position.resampling == TableResampling::bicubic_plus_tenth) c.position.reuse = TableReuse::never;
   set_merger(json, is_next, c);
   if (files.find("layers.0.mlp.dense_h_to_4h.weight") != nullptr) out.layout.add(kPublished);
   if (files.find("perceive.norm.weight") != nullptr) out.layout.add(kPublishedNorm);

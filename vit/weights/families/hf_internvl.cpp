@@ -65,6 +65,7 @@ constexpr Row kPublished[] = {
     at(Place::outside, {Part::merger_fc1_weight, "mlp1.1.*"}),
     at(Place::outside, {Part::merger_fc2_weight, "mlp1.3.*"}),
 };
+constexpr Ignored kIgnored[] = {{"embeddings.mask_token", "used in training only"}};
 constexpr std::string_view kAnchor = "embeddings.patch_embeddings.projection.weight";
 constexpr std::string_view kPublishedAnchor = "embeddings.patch_embedding.weight";
 static_assert(is_complete(kPublished) && is_sound(kRows) && is_sound(kInternBlocks) &&
@@ -114,7 +115,7 @@ ParsedModel read(const SourceFiles& files) {
   c.image.stack = StackRule::apart;  // tiles
   if (json.find_bool("use_absolute_position_embeddings").value_or(true)) add_hf_table(c, 1);
   if (is_whole_model(*files.config)) set_merger(files, c);
-  ParsedModel out{.config = std::move(c), .layout = {kRows}, .ignored = {kWholeModelIgnored}};
+  ParsedModel out{.config = std::move(c), .layout = {kRows}, .ignored = {kIgnored, kWholeModelIgnored}};
   if (files.find(kPublishedAnchor) != nullptr) {
     out.layout.add(kPublished);
   } else if (is_qianfan(files)) {

@@ -11,6 +11,7 @@ namespace vit::internal {
 namespace hf_lw_detr_vit {
 namespace {
 
+constexpr Where kWhere{"hf_lw_detr_vit", ErrorKind::unsupported};
 constexpr std::string_view kPrefixes[] = {"", "model.backbone.backbone."};
 constexpr std::string_view kAnchor = "embeddings.projection.weight";
 
@@ -54,8 +55,10 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   c.encoder.token_norm = false;
   c.head.pooling = Pooling::none;
   const std::vector<std::size_t> windowed = read_blocks(json, "window_block_indices", {});
-  WindowConfig windows{.per_side = static_cast<std::size_t>(std::sqrt(
-                           static_cast<double>(json.find_size("num_windows", {1, 4096}).value_or(16))))};
+  const std::size_t num_windows = json.find_size("num_windows", {1, 4096}).value_or(16);
+  WindowConfig windows{.per_side = static_cast<std::size_t>(std::sqrt(static_cast<double>(num_windows)))};
+  VIT_CHECK(windows.per_side * windows.per_side == num_windows, kWhere, json.where(), ".num_windows is ",
+            num_windows, ", expected a square");
   windows.global_blocks = other_blocks(windowed, c.encoder.depth);
   if (windows.per_side > 1 && windows.global_blocks.size() != c.encoder.depth)
     c.attention.windows = std::move(windows);

@@ -95,15 +95,6 @@ Json detector_of(const Json& json) {
   return detector && detector->is_object() ? *detector : json;
 }
 
-/// The text tower's part of config.json.
-Json text_config(const Json& whole) {
-  const Json json = detector_of(whole);
-  for (const char* key : {"text_config_dict", "text_config"}) {  // where both are given, the first wins
-    if (const auto nested = json.find(key); nested && nested->is_object()) return *nested;
-  }
-  return json;
-}
-
 std::int32_t end_token_of(const Json& json) {
   return static_cast<std::int32_t>(json.find_size("eos_token_id", {0, kCount.max}).value_or(49407));
 }
@@ -190,7 +181,7 @@ std::optional<ParsedText> read(const SourceFiles& files) {
   if (!is_known(type)) return std::nullopt;
   const auto match = match_anchor(files, "embeddings.token_embedding.weight", kPrefixes);
   if (!match) return std::nullopt;
-  const Json json = text_config(*files.config);
+  const Json json = hf_tower_part(detector_of(*files.config), "text");
   const bool siglip = is_siglip(type);
   ParsedText out{
       .config = read_sizes(files, json, siglip), .match = *match, .layout = {kRows}, .ignored = {kIgnored}};
