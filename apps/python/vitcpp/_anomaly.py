@@ -78,24 +78,24 @@ class AnomalyModel:
         )
         inputs = Inputs(list(images_of(good)))
         handle = lib.Handle(
-            "anomaly", "vit_anomaly_fit", model._session().pointer, inputs.array, inputs.count, ctypes.byref(options)
+            "anomaly", "vit_anomaly_fit", model._session(), inputs, inputs.count, ctypes.byref(options)
         )
         return cls(model, handle)
 
     @classmethod
     def load(cls, model: Model, path: str | os.PathLike[str]) -> AnomalyModel:
         """A bank that save() or `vit anomaly fit` wrote. Raises MismatchError if it belongs to another model."""
-        return cls(model, lib.Handle("anomaly", "vit_anomaly_load", model._open().pointer, lib.encoded(path)))
+        return cls(model, lib.Handle("anomaly", "vit_anomaly_load", model._open(), lib.encoded(path)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the bank to a safetensors file, atomically."""
-        lib.call("vit_anomaly_save", self._handle.pointer, lib.encoded(path))
+        lib.call("vit_anomaly_save", self._handle, lib.encoded(path))
 
     @property
     def threshold(self) -> float | None:
         """The score above which an image is anomalous; None if no image could be held out."""
         threshold = ctypes.c_float()
-        lib.call("vit_anomaly_threshold", self._handle.pointer, ctypes.byref(threshold), None)
+        lib.call("vit_anomaly_threshold", self._handle, ctypes.byref(threshold), None)
         return None if np.isnan(threshold.value) else float(threshold.value)
 
     @overload
@@ -113,11 +113,11 @@ class AnomalyModel:
         inputs, results = Inputs(list(images_of(x))), Results()
         lib.call(
             "vit_anomaly_run",
-            self._handle.pointer,
-            self._model._session().pointer,
-            inputs.array,
+            self._handle,
+            self._model._session(),
+            inputs,
             inputs.count,
-            results.handle.pointer,
+            results.handle,
         )
         threshold = self.threshold
         found = []

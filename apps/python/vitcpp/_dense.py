@@ -76,6 +76,7 @@ def _edges(box: npt.NDArray[np.float32]) -> BoxEdges:
 class DenseModel:
     """The part of a Model that its dense head is for. Raises MismatchError where the head does not give it."""
 
+    _handle: lib.Handle | None
     _detectors: dict[Any, lib.Handle]
     _lock: Any
 
@@ -93,8 +94,8 @@ class DenseModel:
         """Names that the dense head has, of classes of pixels or boxes, or of keypoints; empty if there are none."""
         handle, label = self._open(), ctypes.c_char_p()
         names = []
-        for index in range(lib.library.vit_model_num_head_labels(handle.pointer)):
-            lib.call("vit_model_head_label", handle.pointer, index, ctypes.byref(label))
+        for index in range(lib.library.vit_model_num_head_labels(handle)):
+            lib.call("vit_model_head_label", handle, index, ctypes.byref(label))
             names.append((label.value or b"").decode("utf-8", "replace"))
         return names
 
@@ -102,13 +103,13 @@ class DenseModel:
     def depth_unit(self) -> str:
         """What depths are: "metre" (larger is farther), "inverse" (larger is nearer, no unit), "relative"."""
         unit = ctypes.c_int32()
-        lib.call("vit_model_depth_unit", self._open().pointer, ctypes.byref(unit))
+        lib.call("vit_model_depth_unit", self._open(), ctypes.byref(unit))
         return _UNITS[unit.value]
 
     def _run_dense(self, call: str, *arguments: Any, of: Inputs, more: tuple[Any, ...] = ()) -> Results:
         """Raises the error of the first input that failed."""
         results = Results()
-        lib.call(call, *arguments, of.array, of.count, *more, results.handle.pointer)
+        lib.call(call, *arguments, of, of.count, *more, results.handle)
         return results
 
     @overload
@@ -124,7 +125,7 @@ class DenseModel:
             A Depth of one image, a list of them of several.
         """
         inputs = Inputs(list(images_of(x)))
-        results = self._run_dense("vit_session_depth", self._session().pointer, of=inputs)
+        results = self._run_dense("vit_session_depth", self._session(), of=inputs)
         found: list[Depth] = []
         for index in range(inputs.count):
             depth = results.one(index, lib.DEPTH)
@@ -194,7 +195,7 @@ class DenseModel:
         )
         inputs, labels = Inputs(list(images_of(x))), self.head_labels
         results = self._run_dense(
-            "vit_session_segment", self._session().pointer, of=inputs, more=(ctypes.byref(options),)
+            "vit_session_segment", self._session(), of=inputs, more=(ctypes.byref(options),)
         )
         found: list[list[Segment]] = []
         for index in range(inputs.count):
@@ -262,7 +263,7 @@ class DenseModel:
         inputs = Inputs(list(images_of(x)))
         above = ctypes.c_float(-1.0 if threshold is None else max(float(threshold), 0.0))
         results = self._run_dense(
-            "vit_detector_run", detector.pointer, self._session().pointer, of=inputs, more=(above,)
+            "vit_detector_run", detector, self._session(), of=inputs, more=(above,)
         )
         found: list[list[Detection]] = []
         for index in range(inputs.count):
@@ -305,7 +306,7 @@ class DenseModel:
                 (lib.Box * max(1, len(given)))(*given),
                 (ctypes.c_size_t * max(1, len(rows)))(*[len(own) for own in rows]),
             )
-        results = self._run_dense("vit_session_pose", self._session().pointer, of=inputs, more=more)
+        results = self._run_dense("vit_session_pose", self._session(), of=inputs, more=more)
         found: list[list[Pose]] = []
         for index in range(inputs.count):
             points, seen = results.one(index, lib.KEYPOINTS), results.one(index, lib.BOXES)
@@ -326,10 +327,12 @@ class DenseModel:
             if key in self._detectors:
                 return self._detectors[key]
         if labels is None:
-            made = lib.Handle("detector", "vit_detector_create", handle.pointer)
+            made = lib.Handle("detector", "vit_detector_create", handle)
         else:
             made = self._texts().detector(handle, labels, templates)
         with self._lock:
+            if self._handle is None:  # closed meanwhile
+                return made
             if len(self._detectors) >= _MAX_DETECTORS:
                 self._detectors.clear()
             self._detectors[key] = made
@@ -338,8 +341,8 @@ class DenseModel:
     @staticmethod
     def _labels_of(detector: lib.Handle) -> list[str]:
         label, names = ctypes.c_char_p(), []
-        for index in range(lib.library.vit_detector_size(detector.pointer)):
-            lib.call("vit_detector_label", detector.pointer, index, ctypes.byref(label))
+        for index in range(lib.library.vit_detector_size(detector)):
+            lib.call("vit_detector_label", detector, index, ctypes.byref(label))
             names.append((label.value or b"").decode("utf-8", "replace"))
         return names
 

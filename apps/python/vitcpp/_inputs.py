@@ -173,15 +173,18 @@ def numbers(name: str, values: Any, dtype: npt.DTypeLike | None, ndim: int | Non
 
 
 class Inputs:
-    """An array of inputs for the library. Keeps alive what it points at."""
+    """An array of inputs for the library, which takes it as it is. Keeps alive what it points at."""
 
     def __init__(self, items: list[Any]) -> None:
-        self.count = len(items)
-        self.array = (lib.Input * max(1, self.count))()
         self._kept: list[Any] = []
-        for slot, item in zip(self.array, items):
+        for slot, item in zip(self._slots(len(items)), items):
             slot.struct_size = ctypes.sizeof(lib.Input)
             self._fill(slot, item)
+
+    def _slots(self, count: int) -> Any:
+        self.count, slots = count, (lib.Input * max(1, count))()
+        self._as_parameter_ = ctypes.pointer(slots[0])  # keeps them all
+        return slots
 
     def _fill(self, slot: lib.Input, item: Any) -> None:
         if not _is_pil(item) and hasattr(item, "read"):
@@ -196,7 +199,7 @@ class Inputs:
                 raise ArgumentError("[vitcpp] a list within a list is the frames of a clip, which are images each")
             frames = self._keep(Inputs(list(images_of(item))))
             slot.kind, slot.num_frames = _CLIP, frames.count
-            slot.frames = ctypes.addressof(frames.array)
+            slot.frames = ctypes.addressof(frames._as_parameter_.contents)
         else:
             pixels = self._keep(_checked_pixels(_pil_pixels(item) if _is_pil(item) else as_array(item)))
             slot.kind, slot.format = _PIXELS, _FORMATS[pixels.shape[2]]
@@ -223,10 +226,8 @@ class Pixels(Inputs):
             )
         array = np.ascontiguousarray(array)
         super().__init__([])
-        self.count = array.shape[0]
-        self.array = (lib.Input * max(1, self.count))()
         self._keep(array)
-        for slot, image in zip(self.array, array):
+        for slot, image in zip(self._slots(len(array)), array):
             slot.struct_size = ctypes.sizeof(lib.Input)
             slot.kind, slot.data = _PREPROCESSED, image.ctypes.data
             slot.height, slot.width = image.shape[1:]

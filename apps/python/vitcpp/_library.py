@@ -9,6 +9,8 @@ from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_siz
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ._errors import CLASSES, ArgumentError, Error
 
 REVISION = 1  # of the C interface that this module was written for
@@ -326,6 +328,49 @@ class Prediction(ctypes.Structure):
     _fields_ = [("index", c_size_t), ("label", c_char_p), ("probability", c_float), ("logit", c_float)]
 
 
+class Handle:
+    """An object of the library, freed when nothing in Python refers to it. Functions of the library take the handle, which
+    its call holds, and no pointer: what another thread closes or replaces is not freed while a call uses it."""
+
+    __slots__ = ("_free", "_pointer")
+
+    def __init__(self, kind: str, constructor: str, *arguments: Any) -> None:
+        self._pointer = c_void_p()
+        self._free = getattr(library, f"vit_{kind}_free")
+        call(constructor, *arguments, ctypes.byref(self._pointer))
+
+    def __del__(self) -> None:
+        pointer = getattr(self, "_pointer", None)
+        if pointer:
+            self._free(pointer)
+
+    @classmethod
+    def from_param(cls, value: Any) -> c_void_p:
+        """For ctypes, which holds arguments until the function returns."""
+        if not isinstance(value, Handle):
+            raise TypeError(f"expected a Handle, found {type(value).__name__}")
+        pointer: c_void_p = value._pointer
+        return pointer
+
+
+class OptionalHandle:
+    """A Handle or None as a parameter."""
+
+    @classmethod
+    def from_param(cls, value: Any) -> c_void_p | None:
+        return None if value is None else Handle.from_param(value)
+
+
+class Data:
+    """The numbers of an array as a parameter: the array, which the call holds, and no address."""
+
+    @classmethod
+    def from_param(cls, value: Any) -> c_void_p:
+        if not isinstance(value, np.ndarray) or not value.flags.c_contiguous or not value.dtype.isnative:
+            raise TypeError(f"expected an array without gaps, found {type(value).__name__}")
+        return c_void_p(value.ctypes.data)
+
+
 POOLED, PROJECTED, CLS, PATCHES, TOKENS, EMBEDDED, LOGITS = 1, 2, 4, 8, 16, 32, 64
 BLOCK, ATTENTION, PIXELS, CROPPED, TEXT, IDS = 128, 256, 512, 1024, 2048, 4096
 ROLLOUT, MERGED = 1 << 14, 1 << 15
@@ -339,95 +384,105 @@ PAGE_VECTORS = (1 << 29) + 20
 _HANDLE = POINTER(c_void_p)
 _STRINGS = POINTER(c_char_p)
 _SIZES = POINTER(c_size_t)
-_DOUBLES = c_void_p
 
 # name -> arguments; all of these return a status
 _CALLS: dict[str, list[Any]] = {
     "vit_results_create": [_HANDLE],
-    "vit_results_status": [c_void_p, c_size_t, POINTER(c_char_p)],
-    "vit_results_all": [c_void_p, c_uint32, c_int64, POINTER(Array)],
-    "vit_results_one": [c_void_p, c_size_t, c_uint32, c_int64, POINTER(Array)],
+    "vit_results_status": [Handle, c_size_t, POINTER(c_char_p)],
+    "vit_results_all": [Handle, c_uint32, c_int64, POINTER(Array)],
+    "vit_results_one": [Handle, c_size_t, c_uint32, c_int64, POINTER(Array)],
     "vit_model_load": [c_char_p, POINTER(ModelOptions), _HANDLE],
     "vit_model_random": [c_char_p, POINTER(ModelOptions), _HANDLE],
-    "vit_model_describe": [c_void_p, POINTER(ModelInfo)],
-    "vit_model_label": [c_void_p, c_size_t, POINTER(c_char_p)],
+    "vit_model_describe": [Handle, POINTER(ModelInfo)],
+    "vit_model_label": [Handle, c_size_t, POINTER(c_char_p)],
     "vit_preprocessor_load": [c_char_p, POINTER(ModelOptions), POINTER(SizeOptions), _HANDLE],
-    "vit_preprocessor_create": [c_void_p, POINTER(SizeOptions), _HANDLE],
-    "vit_preprocessor_run": [c_void_p, POINTER(Input), c_size_t, c_uint32, c_void_p],
-    "vit_session_create": [c_void_p, POINTER(SessionOptions), _HANDLE],
-    "vit_session_run": [c_void_p, POINTER(Input), c_size_t, POINTER(Request), c_void_p],
-    "vit_classifier_create": [c_void_p, _HANDLE],
-    "vit_classifier_load_head": [c_void_p, c_char_p, _HANDLE],
-    "vit_classifier_load_vectors": [c_void_p, c_char_p, _HANDLE],
-    "vit_classifier_create_zero_shot": [c_void_p, c_void_p, _STRINGS, c_size_t, _STRINGS, c_size_t, _HANDLE],
-    "vit_classifier_run": [c_void_p, c_void_p, POINTER(Input), c_size_t, c_void_p],
-    "vit_classifier_top": [c_void_p, c_void_p, c_size_t, c_size_t, POINTER(Prediction), POINTER(c_size_t)],
+    "vit_preprocessor_create": [Handle, POINTER(SizeOptions), _HANDLE],
+    "vit_preprocessor_run": [Handle, POINTER(Input), c_size_t, c_uint32, Handle],
+    "vit_session_create": [Handle, POINTER(SessionOptions), _HANDLE],
+    "vit_session_run": [Handle, POINTER(Input), c_size_t, POINTER(Request), Handle],
+    "vit_classifier_create": [Handle, _HANDLE],
+    "vit_classifier_load_head": [Handle, c_char_p, _HANDLE],
+    "vit_classifier_load_vectors": [Handle, c_char_p, _HANDLE],
+    "vit_classifier_create_zero_shot": [Handle, Handle, _STRINGS, c_size_t, _STRINGS, c_size_t, _HANDLE],
+    "vit_classifier_run": [Handle, Handle, POINTER(Input), c_size_t, Handle],
+    "vit_classifier_top": [Handle, Handle, c_size_t, c_size_t, POINTER(Prediction), POINTER(c_size_t)],
     "vit_text_tower_load": [c_char_p, POINTER(TextOptions), _HANDLE],
-    "vit_text_encoder_create": [c_void_p, c_int32, _HANDLE],
-    "vit_text_encoder_run": [c_void_p, _STRINGS, _SIZES, c_size_t, c_int32, c_void_p, POINTER(c_size_t)],
+    "vit_text_encoder_create": [Handle, c_int32, _HANDLE],
+    "vit_text_encoder_run": [Handle, _STRINGS, _SIZES, c_size_t, c_int32, Handle, POINTER(c_size_t)],
     "vit_tokenizer_load": [c_char_p, c_int32, _HANDLE],
     "vit_tokenizer_load_for_model": [c_char_p, c_char_p, c_int32, _HANDLE],
-    "vit_tokenizer_create": [c_void_p, _HANDLE],
-    "vit_tokenizer_run": [c_void_p, _STRINGS, _SIZES, c_size_t, c_size_t, c_void_p],
-    "vit_tokenizer_token": [c_void_p, c_int32, POINTER(c_void_p), POINTER(c_size_t)],
-    "vit_anomaly_fit": [c_void_p, POINTER(Input), c_size_t, POINTER(AnomalyOptions), _HANDLE],
-    "vit_anomaly_load": [c_void_p, c_char_p, _HANDLE],
-    "vit_anomaly_save": [c_void_p, c_char_p],
-    "vit_anomaly_threshold": [c_void_p, POINTER(c_float), POINTER(c_double)],
+    "vit_tokenizer_create": [Handle, _HANDLE],
+    "vit_tokenizer_run": [Handle, _STRINGS, _SIZES, c_size_t, c_size_t, Handle],
+    "vit_tokenizer_token": [Handle, c_int32, POINTER(c_void_p), POINTER(c_size_t)],
+    "vit_anomaly_fit": [Handle, POINTER(Input), c_size_t, POINTER(AnomalyOptions), _HANDLE],
+    "vit_anomaly_load": [Handle, c_char_p, _HANDLE],
+    "vit_anomaly_save": [Handle, c_char_p],
+    "vit_anomaly_threshold": [Handle, POINTER(c_float), POINTER(c_double)],
     "vit_pixels_fit": [
-        c_void_p, POINTER(Input), POINTER(Array), c_size_t, POINTER(c_char_p), c_size_t, POINTER(PixelOptions), _HANDLE,
+        Handle, POINTER(Input), POINTER(Array), c_size_t, POINTER(c_char_p), c_size_t, POINTER(PixelOptions), _HANDLE,
     ],
-    "vit_pixels_load_upsampled": [c_void_p, c_char_p, c_char_p, c_int32, _HANDLE],
-    "vit_pixels_save": [c_void_p, c_char_p],
-    "vit_pixels_label": [c_void_p, c_size_t, POINTER(c_char_p)],
-    "vit_pixels_iou": [c_void_p, POINTER(c_double), POINTER(c_int32)],
-    "vit_pixels_run": [c_void_p, POINTER(Input), c_size_t, c_int32, c_void_p],
-    "vit_anomaly_run": [c_void_p, c_void_p, POINTER(Input), c_size_t, c_void_p],
-    "vit_model_depth_unit": [c_void_p, POINTER(c_int32)],
-    "vit_model_head_label": [c_void_p, c_size_t, POINTER(c_char_p)],
-    "vit_session_depth": [c_void_p, POINTER(Input), c_size_t, c_void_p],
-    "vit_session_segment": [c_void_p, POINTER(Input), c_size_t, POINTER(SegmentOptions), c_void_p],
-    "vit_session_pose": [c_void_p, POINTER(Input), c_size_t, POINTER(Box), _SIZES, c_void_p],
-    "vit_detector_create": [c_void_p, _HANDLE],
-    "vit_detector_create_zero_shot": [c_void_p, c_void_p, _STRINGS, c_size_t, _STRINGS, c_size_t, _HANDLE],
-    "vit_detector_label": [c_void_p, c_size_t, POINTER(c_char_p)],
-    "vit_detector_run": [c_void_p, c_void_p, POINTER(Input), c_size_t, c_float, c_void_p],
+    "vit_pixels_load_upsampled": [Handle, c_char_p, c_char_p, c_int32, _HANDLE],
+    "vit_pixels_save": [Handle, c_char_p],
+    "vit_pixels_label": [Handle, c_size_t, POINTER(c_char_p)],
+    "vit_pixels_iou": [Handle, POINTER(c_double), POINTER(c_int32)],
+    "vit_pixels_run": [Handle, POINTER(Input), c_size_t, c_int32, Handle],
+    "vit_anomaly_run": [Handle, Handle, POINTER(Input), c_size_t, Handle],
+    "vit_model_depth_unit": [Handle, POINTER(c_int32)],
+    "vit_model_head_label": [Handle, c_size_t, POINTER(c_char_p)],
+    "vit_session_depth": [Handle, POINTER(Input), c_size_t, Handle],
+    "vit_session_segment": [Handle, POINTER(Input), c_size_t, POINTER(SegmentOptions), Handle],
+    "vit_session_pose": [Handle, POINTER(Input), c_size_t, POINTER(Box), _SIZES, Handle],
+    "vit_detector_create": [Handle, _HANDLE],
+    "vit_detector_create_zero_shot": [Handle, Handle, _STRINGS, c_size_t, _STRINGS, c_size_t, _HANDLE],
+    "vit_detector_label": [Handle, c_size_t, POINTER(c_char_p)],
+    "vit_detector_run": [Handle, Handle, POINTER(Input), c_size_t, c_float, Handle],
     "vit_prompt_model_load": [c_char_p, POINTER(ModelOptions), POINTER(TextOptions), _HANDLE],
-    "vit_prompt_segmenter_create": [c_void_p, c_int32, _HANDLE],
-    "vit_prompt_segmenter_encode": [c_void_p, POINTER(Input), c_uint32, _HANDLE],
-    "vit_prompt_image_size": [c_void_p, _SIZES, _SIZES, _SIZES],
-    "vit_prompt_segmenter_run": [c_void_p, c_void_p, POINTER(Prompt), c_void_p],
-    "vit_prompt_segmenter_object": [c_void_p, c_void_p, POINTER(ObjectPrompt), c_void_p],
+    "vit_prompt_segmenter_create": [Handle, c_int32, _HANDLE],
+    "vit_prompt_segmenter_encode": [Handle, POINTER(Input), c_uint32, _HANDLE],
+    "vit_prompt_image_size": [Handle, _SIZES, _SIZES, _SIZES],
+    "vit_prompt_segmenter_run": [Handle, Handle, POINTER(Prompt), Handle],
+    "vit_prompt_segmenter_object": [Handle, Handle, POINTER(ObjectPrompt), Handle],
     "vit_page_model_load": [c_char_p, POINTER(ModelOptions), POINTER(TextOptions), _HANDLE],
-    "vit_page_encoder_create": [c_void_p, c_int32, _HANDLE],
-    "vit_page_encoder_page": [c_void_p, POINTER(Input), c_void_p],
-    "vit_page_encoder_query": [c_void_p, c_char_p, c_void_p],
-    "vit_page_score": [c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, POINTER(c_float)],
-    "vit_grid_coordinates": [c_size_t, c_size_t, POINTER(RopeOptions), _DOUBLES, _DOUBLES],
-    "vit_rope_frequencies": [c_int32, c_size_t, c_double, c_double, _DOUBLES],
-    "vit_rope_axial": [c_size_t, c_size_t, _DOUBLES, c_size_t, POINTER(RopeOptions), _HANDLE],
-    "vit_rope_mixed": [c_size_t, c_size_t, _DOUBLES, c_size_t, c_size_t, c_size_t, c_size_t, POINTER(RopeOptions),
+    "vit_page_encoder_create": [Handle, c_int32, _HANDLE],
+    "vit_page_encoder_page": [Handle, POINTER(Input), Handle],
+    "vit_page_encoder_query": [Handle, c_char_p, Handle],
+    "vit_page_score": [Data, c_size_t, Data, c_size_t, c_size_t, POINTER(c_float)],
+    "vit_grid_coordinates": [c_size_t, c_size_t, POINTER(RopeOptions), Data, Data],
+    "vit_rope_frequencies": [c_int32, c_size_t, c_double, c_double, Data],
+    "vit_rope_axial": [c_size_t, c_size_t, Data, c_size_t, POINTER(RopeOptions), _HANDLE],
+    "vit_rope_mixed": [c_size_t, c_size_t, Data, c_size_t, c_size_t, c_size_t, c_size_t, POINTER(RopeOptions),
                        _HANDLE],
-    "vit_rope_line": [_DOUBLES, c_size_t, _DOUBLES, c_size_t, POINTER(RopeOptions), _HANDLE],
-    "vit_rope_axial_scaled": [c_size_t, c_size_t, c_size_t, c_size_t, c_char_p, _DOUBLES, c_size_t, POINTER(RopeOptions),
+    "vit_rope_line": [Data, c_size_t, Data, c_size_t, POINTER(RopeOptions), _HANDLE],
+    "vit_rope_axial_scaled": [c_size_t, c_size_t, c_size_t, c_size_t, c_char_p, Data, c_size_t, POINTER(RopeOptions),
                               POINTER(c_double), _HANDLE],
-    "vit_resample_table": [c_void_p, c_size_t, c_size_t, c_size_t, c_size_t, c_size_t, c_size_t, c_int32, c_void_p],
-    "vit_relative_attention": [_DOUBLES, _DOUBLES, _DOUBLES, _SIZES, _DOUBLES, _DOUBLES, c_size_t, POINTER(RelativeOptions),
-                               _DOUBLES, _DOUBLES],
-    "vit_nezha_rows": [c_size_t, c_size_t, _DOUBLES],
-    "vit_rope_table_get": [c_void_p, POINTER(Array), POINTER(Array)],
-    "vit_rope_rotate": [c_void_p, c_void_p, _SIZES, c_uint32, c_size_t],
+    "vit_resample_table": [Data, c_size_t, c_size_t, c_size_t, c_size_t, c_size_t, c_size_t, c_int32, Data],
+    "vit_relative_attention": [Data, Data, Data, _SIZES, Data, Data, c_size_t, POINTER(RelativeOptions),
+                               Data, Data],
+    "vit_nezha_rows": [c_size_t, c_size_t, Data],
+    "vit_rope_table_get": [Handle, POINTER(Array), POINTER(Array)],
+    "vit_rope_rotate": [Handle, Data, _SIZES, c_uint32, c_size_t],
     "vit_rope_conventions": [POINTER(c_char_p)],
     "vit_rope_form_create": [c_char_p, POINTER(RopeFormOptions), _HANDLE],
-    "vit_rope_form_get": [c_void_p, c_int32, POINTER(Array)],
-    "vit_rope_form_rotate": [c_void_p, _DOUBLES, _SIZES, c_uint32, c_size_t],
+    "vit_rope_form_get": [Handle, c_int32, POINTER(Array)],
+    "vit_rope_form_rotate": [Handle, Data, _SIZES, c_uint32, c_size_t],
     "vit_rope_identify": [c_char_p, POINTER(RopeIdentifyOptions), _HANDLE],
     "vit_rope_identify_arrays": [_STRINGS, POINTER(Array), c_size_t, POINTER(RopeIdentifyOptions), _HANDLE],
-    "vit_rope_identity_json": [c_void_p, POINTER(c_char_p)],
-    "vit_patchify": [c_void_p, _SIZES, c_size_t, c_int32, c_void_p],
-    "vit_attention": [c_void_p, c_void_p, c_void_p, _SIZES, c_void_p, POINTER(AttentionOptions), c_void_p],
-    "vit_sinusoidal": [c_int32, c_size_t, c_size_t, c_size_t, c_double, c_int32, c_void_p],
+    "vit_rope_identity_json": [Handle, POINTER(c_char_p)],
+    "vit_patchify": [Data, _SIZES, c_size_t, c_int32, Data],
+    "vit_attention": [Data, Data, Data, _SIZES, OptionalHandle, POINTER(AttentionOptions), Data],
+    "vit_sinusoidal": [c_int32, c_size_t, c_size_t, c_size_t, c_double, c_int32, Data],
 }  # fmt: skip
+# what one object is asked for -> what it answers, without a status
+_ANSWERS: dict[str, Any] = {
+    "vit_preprocessor_describe": c_char_p,
+    "vit_results_size": c_size_t,
+    "vit_model_num_head_labels": c_size_t,
+    "vit_detector_size": c_size_t,
+    "vit_pixels_size": c_size_t,
+    "vit_page_model_dim": c_size_t,
+    "vit_prompt_model_takes": c_uint32,
+    "vit_tokenizer_context_length": c_size_t,
+}
 _FREES = ["results", "model", "preprocessor", "session", "classifier", "text_tower", "text_encoder", "tokenizer",
           "anomaly", "detector", "pixels", "page_model", "page_encoder", "prompt_model", "prompt_segmenter", "prompt_image", "rope_table", "rope_form", "rope_identity"]  # fmt: skip
 
@@ -454,20 +509,13 @@ def _load() -> ctypes.CDLL:
         raise ImportError(f"vitcpp: the library cannot be loaded: {error}") from error
     library.vit_version.restype = c_char_p
     library.vit_last_error.restype = c_char_p
-    library.vit_preprocessor_describe.restype = c_char_p
-    library.vit_preprocessor_describe.argtypes = [c_void_p]
-    library.vit_results_size.restype = c_size_t
-    library.vit_results_size.argtypes = [c_void_p]
-    for name in ("vit_model_num_head_labels", "vit_detector_size", "vit_pixels_size", "vit_page_model_dim"):
-        getattr(library, name).restype = c_size_t
-        getattr(library, name).argtypes = [c_void_p]
-    library.vit_prompt_model_takes.restype = c_uint32
-    library.vit_prompt_model_takes.argtypes = [c_void_p]
-    library.vit_tokenizer_context_length.restype = c_size_t
-    library.vit_tokenizer_context_length.argtypes = [c_void_p]
     library.vit_c_revision.restype = c_int32
     if library.vit_c_revision() < REVISION:
         raise ImportError(f"vitcpp: {path} is older than this package")
+    for name, kind in _ANSWERS.items():
+        function = getattr(library, name)
+        function.argtypes = [Handle]
+        function.restype = kind
     for name, arguments in _CALLS.items():
         function = getattr(library, name)
         function.argtypes = arguments
@@ -495,22 +543,6 @@ def call(name: str, *arguments: Any) -> None:
         raise ArgumentError(f"[vitcpp] {name}: {error}") from None
     if status != 0:
         raise error_of(status, library.vit_last_error().decode("utf-8", "replace"))
-
-
-class Handle:
-    """An object of the library; freed when nothing in Python refers to it, so never while a call uses it."""
-
-    __slots__ = ("_free", "pointer")
-
-    def __init__(self, kind: str, constructor: str, *arguments: Any) -> None:
-        self.pointer = c_void_p()
-        self._free = getattr(library, f"vit_{kind}_free")
-        call(constructor, *arguments, ctypes.byref(self.pointer))
-
-    def __del__(self) -> None:
-        pointer = getattr(self, "pointer", None)
-        if pointer:
-            self._free(pointer)
 
 
 def strings(texts: list[str]) -> Any:

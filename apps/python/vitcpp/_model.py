@@ -154,12 +154,12 @@ class ThreadedModel:
         self._kind_of_worker = worker
         self._local = threading.local()
 
-    def _worker(self) -> ctypes.c_void_p:
+    def _worker(self) -> lib.Handle:
         """That of this thread."""
         if not hasattr(self._local, "worker"):
-            self._local.worker = lib.Handle(self._kind_of_worker, f"vit_{self._kind_of_worker}_create", self._handle.pointer, self._threads)
-        pointer: ctypes.c_void_p = self._local.worker.pointer
-        return pointer
+            self._local.worker = lib.Handle(self._kind_of_worker, f"vit_{self._kind_of_worker}_create", self._handle, self._threads)
+        worker: lib.Handle = self._local.worker
+        return worker
 
 
 class Model(DenseModel):
@@ -289,7 +289,7 @@ class Model(DenseModel):
         self._library = _chosen("library", LIBRARIES, library)
         self._handle: lib.Handle | None = lib.Handle("model", "vit_model_load", self._path, ctypes.byref(options))
         self._info = lib.ModelInfo()
-        lib.call("vit_model_describe", self._handle.pointer, ctypes.byref(self._info))
+        lib.call("vit_model_describe", self._handle, ctypes.byref(self._info))
         self._facts = self._read_facts(self._handle)
         self._local = threading.local()
         self._lock = threading.Lock()  # guards what follows
@@ -303,7 +303,7 @@ class Model(DenseModel):
         info, label = self._info, ctypes.c_char_p()
         labels = []
         for index in range(info.num_classes):
-            lib.call("vit_model_label", handle.pointer, index, ctypes.byref(label))
+            lib.call("vit_model_label", handle, index, ctypes.byref(label))
             labels.append((label.value or b"").decode("utf-8", "replace"))
         return {
             "labels": labels,
@@ -386,11 +386,11 @@ class Model(DenseModel):
 
     def _session(self) -> lib.Handle:
         """That of this thread."""
-        handle, local = self._open(), self._local
+        local, handle = self._local, self._open()  # in this order, because close() forgets the handle first
         session = getattr(local, "session", None)
         if session is None:
             session = lib.Handle(
-                "session", "vit_session_create", handle.pointer, ctypes.byref(self._session_options)
+                "session", "vit_session_create", handle, ctypes.byref(self._session_options)
             )
             local.session = session
         return session
@@ -414,7 +414,7 @@ class Model(DenseModel):
         )
         results, session = Results(), self._session()
         status = lib.library.vit_session_run(
-            session.pointer, inputs.array, inputs.count, ctypes.byref(request), results.handle.pointer
+            session, inputs, inputs.count, ctypes.byref(request), results.handle
         )
         if status != 0 and len(results) == 0:
             raise lib.error_of(status, lib.library.vit_last_error().decode("utf-8", "replace"))
@@ -705,7 +705,7 @@ class Model(DenseModel):
         name = _chosen("stage", {"pixels": lib.PIXELS, "cropped": lib.CROPPED}, stage)
         inputs, results, rules = Inputs(list(images_of(x))), Results(), self._rules()
         lib.call(
-            "vit_preprocessor_run", rules.pointer, inputs.array, inputs.count, name, results.handle.pointer
+            "vit_preprocessor_run", rules, inputs, inputs.count, name, results.handle
         )
         if is_single(x):
             return results.one(0, name)
@@ -776,11 +776,11 @@ class Model(DenseModel):
             inputs, results, session = Inputs(chunk), Results(), self._session()
             lib.call(
                 "vit_classifier_run",
-                classifier.pointer,
-                session.pointer,
-                inputs.array,
+                classifier,
+                session,
+                inputs,
                 inputs.count,
-                results.handle.pointer,
+                results.handle,
             )
             found += [self._scores(classifier, results, index, top or count) for index in range(inputs.count)]
         if threshold is not None:
@@ -792,8 +792,8 @@ class Model(DenseModel):
         predictions, count = (lib.Prediction * top)(), ctypes.c_size_t()
         lib.call(
             "vit_classifier_top",
-            classifier.pointer,
-            results.handle.pointer,
+            classifier,
+            results.handle,
             index,
             top,
             predictions,
@@ -812,7 +812,7 @@ class Model(DenseModel):
                 self._preprocessor = lib.Handle(
                     "preprocessor",
                     "vit_preprocessor_create",
-                    self._open().pointer,
+                    self._open(),
                     ctypes.byref(self._size_options),
                 )
             return self._preprocessor
@@ -820,12 +820,12 @@ class Model(DenseModel):
     def _own_classes(self) -> lib.Handle:
         with self._lock:
             if self._classifier is None:
-                self._classifier = lib.Handle("classifier", "vit_classifier_create", self._open().pointer)
+                self._classifier = lib.Handle("classifier", "vit_classifier_create", self._open())
             return self._classifier
 
     def _texts(self) -> TextEncoder:
-        self._open()
         with self._lock:
+            self._open()
             if self._text is None:
                 self._text = TextEncoder(
                     self._place,
@@ -848,6 +848,8 @@ class Model(DenseModel):
                 return self._zero_shot[key]
         handle = texts.classifier(self._open(), labels, templates)
         with self._lock:
+            if self._handle is None:  # closed meanwhile
+                return handle
             self._zero_shot[key] = handle
             while len(self._zero_shot) > _MAX_CLASSIFIERS:
                 self._zero_shot.popitem(last=False)

@@ -46,14 +46,14 @@ class PageModel(ThreadedModel):
     @property
     def dim(self) -> int:
         """Numbers of a vector, E."""
-        return int(lib.library.vit_page_model_dim(self._handle.pointer))
+        return int(lib.library.vit_page_model_dim(self._handle))
 
     def encode_pages(self, images: Images) -> list[Floats]:
         """The vectors (t, E) of each image, of length 1; t differs from page to page. An image or a sequence of them, in any form that Model.embed() takes."""
         out: list[Floats] = []
         for image in images_of(images):
             inputs, found = Inputs([image]), Results()  # each array is a view of its results
-            lib.call("vit_page_encoder_page", self._worker(), inputs.array, found.handle.pointer)
+            lib.call("vit_page_encoder_page", self._worker(), inputs, found.handle)
             out.append(found.one(0, lib.PAGE_VECTORS))
         return out
 
@@ -62,7 +62,7 @@ class PageModel(ThreadedModel):
         out: list[Floats] = []
         for text in listed("texts", texts):
             found = Results()
-            lib.call("vit_page_encoder_query", self._worker(), lib.encoded(text), found.handle.pointer)
+            lib.call("vit_page_encoder_query", self._worker(), lib.encoded(text), found.handle)
             out.append(found.one(0, lib.PAGE_VECTORS))
         return out
 
@@ -74,7 +74,7 @@ class PageModel(ThreadedModel):
         score = ctypes.c_float()
         for i, query in enumerate(rows):
             for j, page in enumerate(columns):
-                lib.call("vit_page_score", query.ctypes.data, len(query), page.ctypes.data, len(page), self.dim, ctypes.byref(score))
+                lib.call("vit_page_score", query, len(query), page, len(page), self.dim, ctypes.byref(score))
                 out[i, j] = score.value
         return out
 

@@ -126,8 +126,8 @@ class PixelClassifier:
         self._handle = lib.Handle(
             "pixels",
             "vit_pixels_fit",
-            self.model._open().pointer,
-            inputs.array,
+            self.model._open(),
+            inputs,
             arrays,
             inputs.count,
             lib.strings(texts),
@@ -157,15 +157,15 @@ class PixelClassifier:
         out._handle = lib.Handle(
             "pixels",
             "vit_pixels_load_upsampled",
-            model._open().pointer,
+            model._open(),
             lib.encoded(path),
             None if upsample is None else lib.encoded(upsample),
             out.threads,
         )
         labels = []
-        for index in range(lib.library.vit_pixels_size(out._handle.pointer)):
+        for index in range(lib.library.vit_pixels_size(out._handle)):
             label = ctypes.c_char_p()
-            lib.call("vit_pixels_label", out._handle.pointer, index, ctypes.byref(label))
+            lib.call("vit_pixels_label", out._handle, index, ctypes.byref(label))
             labels.append((label.value or b"").decode("utf-8", "replace"))
         out.classes_ = np.array(labels)
         out._describe()
@@ -173,7 +173,7 @@ class PixelClassifier:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the classes to a safetensors file, atomically; `vit segment --classifier` reads it."""
-        lib.call("vit_pixels_save", self._fitted().pointer, lib.encoded(path))
+        lib.call("vit_pixels_save", self._fitted(), lib.encoded(path))
 
     def predict(self, X: ImageLike | Sequence[ImageLike]) -> Any:
         """The class (H, W) of each pixel of an image, from classes_ (after load(): its number), or a list of them of several.
@@ -198,7 +198,7 @@ class PixelClassifier:
 
     def _describe(self) -> None:
         iou, held_out = ctypes.c_double(), ctypes.c_int32()
-        lib.call("vit_pixels_iou", self._fitted().pointer, ctypes.byref(iou), ctypes.byref(held_out))
+        lib.call("vit_pixels_iou", self._fitted(), ctypes.byref(iou), ctypes.byref(held_out))
         self.cross_validated_iou_ = None if np.isnan(iou.value) else iou.value
         self.held_out_ = _HELD_OUT[held_out.value]
 
@@ -206,11 +206,11 @@ class PixelClassifier:
         inputs, results = Inputs(list(images_of(x))), Results()
         lib.call(
             "vit_pixels_run",
-            self._fitted().pointer,
-            inputs.array,
+            self._fitted(),
+            inputs,
             inputs.count,
             int(name == lib.PROBABILITIES),
-            results.handle.pointer,
+            results.handle,
         )
         found = [results.one(index, name) for index in range(inputs.count)]
         return found[0] if is_single(x) else found

@@ -51,7 +51,7 @@ class PromptImage:
     def __init__(self, handle: lib.Handle) -> None:
         self._handle = handle
         height, width, size = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_size_t()
-        lib.call("vit_prompt_image_size", handle.pointer, ctypes.byref(height), ctypes.byref(width), ctypes.byref(size))
+        lib.call("vit_prompt_image_size", handle, ctypes.byref(height), ctypes.byref(width), ctypes.byref(size))
         #: Height and width in pixels.
         self.size: tuple[int, int] = (height.value, width.value)
         #: Bytes of memory that it takes.
@@ -85,7 +85,7 @@ class PromptModel(ThreadedModel):
     ) -> None:
         self._rule = _chosen("prompt_rule", _RULES, prompt_rule)
         super().__init__("prompt_model", "prompt_segmenter", path, precision, threads, tokenizer)
-        self._takes = int(lib.library.vit_prompt_model_takes(self._handle.pointer))
+        self._takes = int(lib.library.vit_prompt_model_takes(self._handle))
 
     @property
     def takes_phrases(self) -> bool:
@@ -101,7 +101,7 @@ class PromptModel(ThreadedModel):
         """Looks at an image, in any form that Model.embed() takes, for all prompts that the model takes: most of the work."""
         inputs = Inputs([image])
         return PromptImage(
-            lib.Handle("prompt_image", "vit_prompt_segmenter_encode", self._worker(), inputs.array, self._takes)
+            lib.Handle("prompt_image", "vit_prompt_segmenter_encode", self._worker(), inputs, self._takes)
         )
 
     @overload
@@ -226,9 +226,9 @@ class PromptModel(ThreadedModel):
         lib.call(
             "vit_prompt_segmenter_object",
             self._worker(),
-            looked_at._handle.pointer,
+            looked_at._handle,
             ctypes.byref(prompt),
-            found.handle.pointer,
+            found.handle,
         )
         return {
             "masks": found.one(0, lib.MASKS).view(np.bool_),
@@ -258,9 +258,9 @@ class PromptModel(ThreadedModel):
         lib.call(
             "vit_prompt_segmenter_run",
             self._worker(),
-            image._handle.pointer,
+            image._handle,
             ctypes.byref(prompt),
-            found.handle.pointer,
+            found.handle,
         )
         return found
 

@@ -42,19 +42,19 @@ class Results:
 
     def all(self, name: int, block: int = 0) -> npt.NDArray[Any]:
         array = lib.Array()
-        lib.call("vit_results_all", self.handle.pointer, name, block, ctypes.byref(array))
+        lib.call("vit_results_all", self.handle, name, block, ctypes.byref(array))
         return as_numpy(self.handle, array)
 
     def one(self, index: int, name: int, block: int = 0) -> npt.NDArray[Any]:
         array = lib.Array()
-        lib.call("vit_results_one", self.handle.pointer, index, name, block, ctypes.byref(array))
+        lib.call("vit_results_one", self.handle, index, name, block, ctypes.byref(array))
         return as_numpy(self.handle, array)
 
     def __len__(self) -> int:
-        return int(lib.library.vit_results_size(self.handle.pointer))
+        return int(lib.library.vit_results_size(self.handle))
 
     def error(self, index: int) -> Error | None:
         """Why an input failed; None if it did not."""
         message = ctypes.c_char_p()
-        status = lib.library.vit_results_status(self.handle.pointer, index, ctypes.byref(message))
+        status = lib.library.vit_results_status(self.handle, index, ctypes.byref(message))
         return lib.error_of(status, (message.value or b"").decode("utf-8", "replace")) if status != 0 else None

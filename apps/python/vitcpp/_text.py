@@ -35,8 +35,8 @@ class TextEncoder:
         self._tower = lib.Handle(
             "text_tower", "vit_text_tower_load", path, ctypes.byref(lib.TextOptions(**options))
         )
-        self._encoder = lib.Handle("text_encoder", "vit_text_encoder_create", self._tower.pointer, threads)
-        self._tokenizer = lib.Handle("tokenizer", "vit_tokenizer_create", self._tower.pointer)
+        self._encoder = lib.Handle("text_encoder", "vit_text_encoder_create", self._tower, threads)
+        self._tokenizer = lib.Handle("tokenizer", "vit_tokenizer_create", self._tower)
         self._lock = threading.Lock()
 
     def encode(self, texts: list[str], normalize: bool) -> npt.NDArray[np.float32]:
@@ -48,12 +48,12 @@ class TextEncoder:
         with self._lock:
             lib.call(
                 "vit_text_encoder_run",
-                self._encoder.pointer,
+                self._encoder,
                 pointers,
                 sizes,
                 len(texts),
                 int(normalize),
-                results.handle.pointer,
+                results.handle,
                 None,
             )
         return results.all(lib.TEXT)
@@ -64,15 +64,15 @@ class TextEncoder:
         if not texts:
             raise ArgumentError("[vitcpp] no texts")
         results = Results()
-        places = lib.library.vit_tokenizer_context_length(self._tokenizer.pointer)
+        places = lib.library.vit_tokenizer_context_length(self._tokenizer)
         lib.call(
             "vit_tokenizer_run",
-            self._tokenizer.pointer,
+            self._tokenizer,
             pointers,
             sizes,
             len(texts),
             places,
-            results.handle.pointer,
+            results.handle,
         )
         return results.all(lib.IDS)
 
@@ -89,8 +89,8 @@ class TextEncoder:
             return lib.Handle(
                 kind,
                 f"vit_{kind}_create_zero_shot",
-                model.pointer,
-                self._encoder.pointer,
+                model,
+                self._encoder,
                 lib.strings(list(labels)),
                 len(labels),
                 lib.strings(list(templates)),
@@ -119,11 +119,11 @@ class Tokenizer:
         """Ids with the special tokens that the library adds, neither padded nor cut."""
         pointers, sizes = _texts([text])
         results = Results()
-        lib.call("vit_tokenizer_run", self._handle.pointer, pointers, sizes, 1, 0, results.handle.pointer)
+        lib.call("vit_tokenizer_run", self._handle, pointers, sizes, 1, 0, results.handle)
         return [int(token) for token in results.one(0, lib.IDS)]
 
     def token(self, index: int) -> str:
         """The token of an id as the vocabulary spells it; empty where there is none."""
         data, size = ctypes.c_void_p(), ctypes.c_size_t()
-        lib.call("vit_tokenizer_token", self._handle.pointer, index, ctypes.byref(data), ctypes.byref(size))
+        lib.call("vit_tokenizer_token", self._handle, index, ctypes.byref(data), ctypes.byref(size))
         return ctypes.string_at(data, size.value).decode("utf-8", "replace") if size.value else ""

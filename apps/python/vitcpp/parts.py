@@ -45,11 +45,11 @@ def patchify(pixels: npt.ArrayLike, patch_size: int, threads: int = 0) -> Floats
     out = np.empty((batch, (height // edge) * (width // edge), channels * edge * edge), np.float32)
     lib.call(
         "vit_patchify",
-        planes.ctypes.data,
+        planes,
         _shape(planes),
         edge,
         integer("threads", threads, 0),
-        out.ctypes.data,
+        out,
     )
     return out
 
@@ -102,12 +102,12 @@ def attention(
     out = np.empty(queries.shape, np.float32)
     lib.call(
         "vit_attention",
-        queries.ctypes.data,
-        keys.ctypes.data,
-        values.ctypes.data,
+        queries,
+        keys,
+        values,
         _shape(queries),
-        None if rope is None else rope._handle.pointer,
+        None if rope is None else rope._handle,
         ctypes.byref(options),
-        out.ctypes.data,
+        out,
     )
     return out

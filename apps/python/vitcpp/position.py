@@ -110,7 +110,7 @@ def frequencies(
     "pixels" pi linspace(1, a / 2, F).
     """
     out = np.empty(integer("count", count, 1), np.float64)
-    lib.call("vit_rope_frequencies", _number("rule", _RULES, rule), count, a, b, out.ctypes.data)
+    lib.call("vit_rope_frequencies", _number("rule", _RULES, rule), count, a, b, out)
     return out
 
 
@@ -129,7 +129,7 @@ def grid_coordinates(
     rows, columns = _grid(grid)
     t_x, t_y = np.empty(rows * columns), np.empty(rows * columns)
     options = _options(coordinates, offset, reference, centered_by)
-    lib.call("vit_grid_coordinates", rows, columns, options, t_x.ctypes.data, t_y.ctypes.data)
+    lib.call("vit_grid_coordinates", rows, columns, options, t_x, t_y)
     return t_x, t_y
 
 
@@ -162,7 +162,7 @@ class RopeTable:
         self._handle = handle
         self.logit_factor = logit_factor
         cos, sin = lib.Array(), lib.Array()
-        lib.call("vit_rope_table_get", handle.pointer, ctypes.byref(cos), ctypes.byref(sin))
+        lib.call("vit_rope_table_get", handle, ctypes.byref(cos), ctypes.byref(sin))
         self.cos: npt.NDArray[Any] = as_numpy(handle, cos)
         self.sin: npt.NDArray[Any] = as_numpy(handle, sin)
         self.cos.flags.writeable = self.sin.flags.writeable = False
@@ -194,13 +194,13 @@ class RopeTable:
         if trained is not None:
             rule = None if scaling is None else lib.encoded(scaling)
             factor = ctypes.c_double()
-            arguments = (*_grid(trained), rule, values.ctypes.data, values.size, options, ctypes.byref(factor))
+            arguments = (*_grid(trained), rule, values, values.size, options, ctypes.byref(factor))
             handle = lib.Handle("rope_table", "vit_rope_axial_scaled", rows, columns, *arguments)
             return cls(handle, factor.value)
         if scaling is not None:
             raise ArgumentError(f"[vitcpp.position] scaling={scaling!r} without the trained grid")
         return cls(
-            lib.Handle("rope_table", "vit_rope_axial", rows, columns, values.ctypes.data, values.size, options)
+            lib.Handle("rope_table", "vit_rope_axial", rows, columns, values, values.size, options)
         )
 
     @classmethod
@@ -231,7 +231,7 @@ class RopeTable:
                 "vit_rope_mixed",
                 rows,
                 columns,
-                values.ctypes.data,
+                values,
                 *values.shape[1:],
                 integer("layer", layer, 0),
                 options,
@@ -254,9 +254,9 @@ class RopeTable:
             lib.Handle(
                 "rope_table",
                 "vit_rope_line",
-                places.ctypes.data,
+                places,
                 places.size,
-                values.ctypes.data,
+                values,
                 values.size,
                 options,
             )
@@ -273,7 +273,7 @@ class RopeTable:
         out = _rotated_in(x, self.cos.dtype, out)
         shape = (ctypes.c_size_t * max(1, out.ndim))(*out.shape)
         lib.call(
-            "vit_rope_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, integer("num_prefix_tokens", num_prefix_tokens, 0)
+            "vit_rope_rotate", self._handle, out, shape, out.ndim, integer("num_prefix_tokens", num_prefix_tokens, 0)
         )
         return out
 
@@ -342,7 +342,7 @@ class RopeForm:
 
     def _array(self, name: int) -> npt.NDArray[Any]:
         array = lib.Array()
-        lib.call("vit_rope_form_get", self._handle.pointer, name, ctypes.byref(array))
+        lib.call("vit_rope_form_get", self._handle, name, ctypes.byref(array))
         found = as_numpy(self._handle, array)
         found.flags.writeable = False
         return found
@@ -353,7 +353,7 @@ class RopeForm:
         out = _rotated_in(x, np.dtype(np.float64), out)
         shape = (ctypes.c_size_t * max(1, out.ndim))(*out.shape)
         lib.call(
-            "vit_rope_form_rotate", self._handle.pointer, out.ctypes.data, shape, out.ndim, integer("num_prefix_tokens", num_prefix_tokens, 0)
+            "vit_rope_form_rotate", self._handle, out, shape, out.ndim, integer("num_prefix_tokens", num_prefix_tokens, 0)
         )
         return out
 
@@ -393,7 +393,7 @@ def identify(
     else:
         handle = lib.Handle("rope_identity", "vit_rope_identify", lib.encoded(source), ctypes.byref(options))
     text = ctypes.c_char_p()
-    lib.call("vit_rope_identity_json", handle.pointer, ctypes.byref(text))
+    lib.call("vit_rope_identity_json", handle, ctypes.byref(text))
     found: dict[str, Any] = json.loads(text.value or b"{}")
     return found
 
@@ -426,7 +426,7 @@ def sinusoidal(
     rule = 0 if is_line else _number("layout", _LAYOUTS, layout)
     kind = _dtype(dtype)
     out = np.empty((rows * columns, width), np.dtype(dtype))
-    lib.call("vit_sinusoidal", rule, rows, columns, width, base, kind, out.ctypes.data)
+    lib.call("vit_sinusoidal", rule, rows, columns, width, base, kind, out)
     return out
 
 
@@ -453,7 +453,7 @@ def resample_table(
     rule = _number("resampling", _RESAMPLINGS, resampling)
     sizes = (prefix, rows, columns, values.shape[1], to_rows, to_columns, rule)
     out = np.empty((prefix + to_rows * to_columns, values.shape[1]), np.float32)
-    lib.call("vit_resample_table", values.ctypes.data, *sizes, out.ctypes.data)
+    lib.call("vit_resample_table", values, *sizes, out)
     return out
 
 
@@ -469,7 +469,7 @@ def nezha_rows(max_distance: int, dim: int) -> Doubles:
     """NEZHA's fixed rows (2R + 1, dim) of relative distances, for keys and values alike (Wei et al. 2019)."""
     distance, width = integer("max_distance", max_distance, 0), integer("dim", dim, 1)
     out = np.empty((2 * distance + 1, width), np.float64)
-    lib.call("vit_nezha_rows", distance, width, out.ctypes.data)
+    lib.call("vit_nezha_rows", distance, width, out)
     return out
 
 
@@ -512,12 +512,12 @@ def relative_attention(
     out, probabilities = np.empty(shape), np.empty((*shape[:3], shape[2]))
     lib.call(
         "vit_relative_attention",
-        *(x.ctypes.data for x in arrays),
+        *arrays,
         (ctypes.c_size_t * 4)(*shape),
-        *(x.ctypes.data for x in tables),
+        *tables,
         rows[0] // 2,
         ctypes.byref(options),
-        out.ctypes.data,
-        probabilities.ctypes.data,
+        out,
+        probabilities,
     )
     return out, probabilities
