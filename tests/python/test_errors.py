@@ -75,6 +75,59 @@ def test_failures_beside_others(model: vitcpp.Model) -> None:
     assert vectors.shape == (2, model.embedding_dim) and np.isnan(vectors).all()
 
 
+class Unreadable:
+    """A file, and an array, whose own code raises."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def read(self) -> bytes:
+        raise self._error
+
+
+class NoArray:
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise KeyError("no array")
+
+
+NO_IMAGES = {
+    "float32": np.zeros((4, 4, 3), np.float32),
+    "missing": float("nan"),
+    "none": None,
+    "zero character": "a\0b",
+    "surrogate": "\ud800",
+    "planes": np.zeros((3, 8, 8), np.uint8),
+    "objects": np.array([None, 1], object),
+    "lists": [[1, 2], [3]],
+    "gaps": memoryview(bytes(64))[::2],
+    "disk": Unreadable(OSError(5, "Input/output error")),
+    "memory": Unreadable(MemoryError()),
+    "closed": Unreadable(ValueError("read of closed file")),
+    "array": NoArray(),
+}
+
+
+@pytest.mark.parametrize("name", NO_IMAGES)
+def test_no_images_beside_others(model: vitcpp.Model, name: str) -> None:
+    wrong, expected = NO_IMAGES[name], model.embed(IMAGES[:2])
+    for items in ([IMAGES[0], wrong, IMAGES[1]], [wrong, *IMAGES[:2]], [IMAGES[0], wrong, "/no.jpg", wrong, IMAGES[1]]):
+        vectors, errors = model.embed_or_errors(items)
+        failed = [not isinstance(item, Path) for item in items]
+        assert [error is not None for error in errors] == failed and np.isnan(vectors).all(1).tolist() == failed
+        assert vectors[np.logical_not(failed)].tobytes() == expected.tobytes()
+        assert all(error is None or error.startswith("[") and "\n" not in error for error in errors)
+        stream = model.embed_stream(items)
+        assert items[0] is wrong or next(stream).tobytes() == expected[0].tobytes()
+        with pytest.raises(vitcpp.Error):
+            next(stream)
+        with pytest.raises(vitcpp.Error):
+            model.embed(items)
+    vectors, errors = model.embed_or_errors([wrong])
+    assert np.isnan(vectors).all() and errors[0] is not None
+    kind = vitcpp.FileError if name in ("disk", "memory") else vitcpp.ArgumentError
+    check(kind, "", lambda: model.preprocess([wrong]))
+
+
 def test_pixels(model: vitcpp.Model) -> None:
     for wrong in (
         np.zeros((2, 3, 32, 32)),

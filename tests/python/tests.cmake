@@ -20,7 +20,7 @@ if(python_ready)
   endif()
   set(python_environment "VITCPP_LIBRARY=$<TARGET_FILE:${python_library}>" "VITCPP_PROGRAM=$<TARGET_FILE:vit_program>"
       "PYTHONPATH=${PROJECT_SOURCE_DIR}/apps/python" "PYTHONDONTWRITEBYTECODE=1" "OMP_WAIT_POLICY=passive")
-  foreach(part inputs clips model anomaly dense pixels prompts pages errors wrong_calls threads processes position parts names timm rope2d)
+  foreach(part inputs columns clips model anomaly dense pixels prompts pages errors wrong_calls threads processes position parts names timm rope2d)
     add_test(NAME python.${part} COMMAND "${Python3_EXECUTABLE}" -m pytest -q -p no:cacheprovider test_${part}.py
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/tests/python")
     # 5: nothing collected, because torch or timm is not there

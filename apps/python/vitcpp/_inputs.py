@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._errors import ArgumentError
+from ._errors import ArgumentError, Error, FileError
 from ._library import integer as integer
 
 class HasRead(Protocol):
@@ -172,14 +172,42 @@ def numbers(name: str, values: Any, dtype: npt.DTypeLike | None, ndim: int | Non
     return array
 
 
+def _of(kind: type[Error], cause: Exception) -> Error:
+    """An Error of an image that cannot be read for this cause."""
+    error = kind(" ".join(f"[vitcpp] an image cannot be read: {type(cause).__name__}: {cause}".split()))
+    error.__cause__ = cause
+    return error
+
+
 class Inputs:
     """An array of inputs for the library, which takes it as it is. Keeps alive what it points at."""
 
-    def __init__(self, items: list[Any]) -> None:
+    def __init__(self, items: list[Any], errors: list[Error | None] | None = None) -> None:
+        """Raises the Error of an item that is no image. With a list of `errors`, appends it, or None, for each item, and leaves
+        out those that are none."""
         self._kept: list[Any] = []
-        for slot, item in zip(self._slots(len(items)), items):
-            slot.struct_size = ctypes.sizeof(lib.Input)
+        slots, filled = self._slots(len(items)), 0
+        for item in items:
+            slots[filled] = lib.Input(struct_size=ctypes.sizeof(lib.Input))
+            error = self._error_of(slots[filled], item)
+            if errors is not None:
+                errors.append(error)
+            elif error is not None:
+                raise error
+            filled += error is None
+        self.count = filled
+
+    def _error_of(self, slot: lib.Input, item: Any) -> Error | None:
+        """Fills a slot, if the item is an image. What an item runs of its own may raise anything: read(), PIL's decoders, __array__()."""
+        try:
             self._fill(slot, item)
+        except Error as error:
+            return error
+        except (OSError, MemoryError) as error:
+            return _of(FileError, error)
+        except Exception as error:
+            return _of(ArgumentError, error)
+        return None
 
     def _slots(self, count: int) -> Any:
         self.count, slots = count, (lib.Input * max(1, count))()

@@ -432,10 +432,7 @@ class Model(DenseModel):
         errors: list[Error | None] = []
         count = len(images) if isinstance(images, Sized) else None
         for chunk in _chunks(images):
-            vectors, failures = self._embed_chunk(Inputs(chunk), normalize)
-            for failure in failures:
-                if fail and failure is not None:
-                    raise failure
+            vectors, failures = self._embed_chunk(chunk, normalize, fail)
             parts.append(vectors)
             errors += failures
             if progress is not None:
@@ -444,12 +441,25 @@ class Model(DenseModel):
             return np.empty((0, self.embedding_dim), np.float32), errors
         return parts[0] if len(parts) == 1 else np.concatenate(parts), errors
 
-    def _embed_chunk(self, inputs: Inputs, normalize: bool) -> tuple[Floats, list[Error | None]]:
+    def _embed_chunk(self, chunk: list[ImageLike], normalize: bool, fail: bool) -> tuple[Floats, list[Error | None]]:
+        refused: list[Error | None] = []
+        inputs = Inputs(chunk, None if fail else refused)
+        errors = refused or [None] * len(chunk)
+        present = [index for index, error in enumerate(errors) if error is None]
+        found = np.full((len(chunk), self.embedding_dim), np.nan, np.float32)
+        if not present:
+            return found, errors
         results = self._run(inputs, self._embedding(), normalize=normalize)
-        errors = [results.error(index) for index in range(inputs.count)]
+        for place, index in enumerate(present):
+            errors[index] = error = results.error(place)
+            if fail and error is not None:
+                raise error
         if all(error is not None for error in errors):
-            return np.full((inputs.count, self.embedding_dim), np.nan, np.float32), errors
-        return results.all(self._embedding()), errors
+            return found, errors
+        if len(present) == len(chunk):
+            return results.all(self._embedding()), errors
+        found[present] = results.all(self._embedding())
+        return found, errors
 
     def embed(self, x: Images, normalize: bool = False, progress: Progress | None = None) -> Floats:
         """Vectors of images, with the bits of `vit embed`.
