@@ -1,4 +1,5 @@
-//! Links the library: the file that VIT_LIBRARY names, or what pkg-config says.
+//! Links the library: the file that VIT_LIBRARY names, or what pkg-config says. Build scripts of crates that depend on this one
+//! find its folder in DEP_VIT_LIBDIR, if it is none of the system's.
 use std::env;
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +13,8 @@ fn main() {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("VIT_LIBRARY is UTF-8");
         println!("cargo:rustc-link-search=native={folder}");
         println!("cargo:rustc-link-lib=dylib={}", stem.trim_start_matches("lib"));
-        println!("cargo:rustc-link-arg=-Wl,-rpath,{folder}");
+        println!("cargo:rustc-link-arg=-Wl,-rpath,{folder}"); // of the examples and tests of this crate only
+        println!("cargo:libdir={folder}");
         return;
     }
     let found = Command::new("pkg-config").args(["--libs", "vit"]).output();
@@ -23,6 +25,7 @@ fn main() {
     for flag in flags.split_whitespace() {
         if let Some(folder) = flag.strip_prefix("-L") {
             println!("cargo:rustc-link-search=native={folder}");
+            println!("cargo:libdir={folder}");
         } else if let Some(library) = flag.strip_prefix("-l") {
             println!("cargo:rustc-link-lib={library}");
         } else {
