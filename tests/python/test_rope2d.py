@@ -487,3 +487,19 @@ def test_training_example(tmp_path: Path) -> None:
                               capture_output=True, text=True, check=False, env=environment)  # fmt: skip
         assert done.returncode == 0, done.stderr + done.stdout
         assert "agree" in done.stdout
+
+
+def test_complex_numbers_are_refused() -> None:
+    table = rope2d.convention("dinov3").table((2, 3), 8)
+    x = np.ones((1, 6, 8))
+    for call in (
+        lambda: table.rotate(x * 1j),
+        lambda: rope2d.RopeTable(np.ones((6, 4)) * 1j),
+        lambda: rope2d.from_periods([1j]),
+        lambda: rope2d.relative_attention(x * 1j, x, x, np.ones((3, 8)), np.ones((3, 8))),
+    ):
+        with pytest.raises(ValueError, match="real"):
+            call()
+    given = x.copy()
+    assert table.rotate(given) is not given and np.array_equal(given, x)  # a new array
+    assert np.array_equal(table.rotate(x.astype(">f8")), table.rotate(x))

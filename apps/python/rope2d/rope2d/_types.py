@@ -30,3 +30,16 @@ def check_grid(grid: Grid) -> Grid:
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
+
+
+def doubles(values: npt.ArrayLike) -> Doubles:
+    """Real numbers in float64."""
+    return real(values, np.float64)
+
+
+def real(values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Numbers in another type; numpy would cut off imaginary parts."""
+    given = np.asarray(values)
+    if np.iscomplexobj(given):
+        raise ValueError(f"numbers of type {given.dtype.name}: expected real ones")
+    return given.astype(dtype, copy=False)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import frequencies as f
-from ._types import AxisOrder, CoordinateRule, Doubles, Grid, Integers, PairLayout, RopeAngles
+from ._types import AxisOrder, CoordinateRule, Doubles, Grid, Integers, PairLayout, RopeAngles, doubles
 from .coordinates import GridCoords, clip_coords, grid_coords, reordered, window_coords, window_order
 from .table import RopeTable, channel_pairs, rope_angles
 
@@ -148,7 +148,7 @@ class Convention:
         """The table of a grid. `class_angles` (A) makes a row for the class token in front of the patches (MLCD)."""
         angles = self.angles(grid, head_dim, num_heads, frequencies=frequencies, **of_grid)
         if self.class_angles and class_angles is not None:
-            angles = np.concatenate([np.asarray(class_angles, np.float64)[None], angles])
+            angles = np.concatenate([doubles(class_angles)[None], angles])
         elif class_angles is not None:
             raise ValueError(f"{self.name}: class_angles: its class token is not rotated")
         return RopeTable(angles, self.layout, head_dim=head_dim, angles_per=self.angles_per, dtype=dtype)

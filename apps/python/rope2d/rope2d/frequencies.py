@@ -9,7 +9,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ._types import AxisOrder, Doubles, check_choice
+from ._types import AxisOrder, Doubles, check_choice, doubles
 
 
 def num_axial_frequencies(head_dim: int) -> int:
@@ -65,7 +65,7 @@ def from_period_range(count: int, shortest: float, longest: float) -> Doubles:
 
 def from_periods(periods: npt.ArrayLike) -> Doubles:
     """1 / period, (F), of stored periods."""
-    values = np.asarray(periods, np.float64)
+    values = doubles(periods)
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():
         raise ValueError("periods: expected a list of positive numbers")
     return np.asarray(1.0 / values)
@@ -81,7 +81,7 @@ def pixel_bands(count: int, max_frequency: float = 10.0) -> Doubles:
 def axial(x: npt.ArrayLike, y: npt.ArrayLike, order: AxisOrder = "x_then_y") -> Doubles:
     """(2F, 3): the F frequencies of one axis, then those of the other."""
     check_choice("order", order, ("x_then_y", "y_then_x"))
-    of_x, of_y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    of_x, of_y = doubles(x), doubles(y)
     if of_x.ndim != 1 or of_x.shape != of_y.shape or not len(of_x):
         raise ValueError(f"frequencies of x {of_x.shape} and of y {of_y.shape}: expected the same number of both")
     vectors = np.zeros((2 * len(of_x), 3))
@@ -93,7 +93,7 @@ def axial(x: npt.ArrayLike, y: npt.ArrayLike, order: AxisOrder = "x_then_y") -> 
 
 def mixed(frequencies: npt.ArrayLike) -> Doubles:
     """(depth, H, d / 2, 3) of learned frequencies (2, depth, H, d / 2), x first (rope-vit; timm's `rope.freqs`)."""
-    values = np.asarray(frequencies, np.float64)
+    values = doubles(frequencies)
     if values.ndim != 4 or values.shape[0] != 2 or not values.size or not np.isfinite(values).all():
         raise ValueError(f"frequencies {values.shape}: expected finite numbers (2, depth, heads, pairs)")
     return np.concatenate([np.moveaxis(values, 0, -1), np.zeros((*values.shape[1:], 1))], -1)
@@ -104,7 +104,7 @@ def volume(frequencies: npt.ArrayLike, head_dim: int, *, per_channel: bool = Tru
 
     per_channel: (d, 3), channel i of an axis has frequency i mod F, so channels of a pair differ (V-JEPA 2, no rotation);
     else (d / 2, 3), a frequency per pair (V-JEPA 2.1)."""
-    values = np.asarray(frequencies, np.float64)
+    values = doubles(frequencies)
     of_axis = np.tile(values, 2) if per_channel else values
     count = head_dim if per_channel else head_dim // 2
     if 3 * len(of_axis) > count:
@@ -179,7 +179,7 @@ def golden_gate_nd(num_heads: int, head_dim: int, low: float = 1.0, high: float 
 
 def check_vectors(vectors: npt.ArrayLike, num_angles: int | None = None) -> Doubles:
     """Frequency vectors (A, 3) or (H, A, 3) as float64; two columns, x and y, are completed."""
-    values = np.asarray(vectors, np.float64)
+    values = doubles(vectors)
     if values.ndim not in (2, 3) or values.shape[-1] not in (2, 3) or not values.size or not np.isfinite(values).all():
         raise ValueError(f"frequency vectors {values.shape}: expected finite numbers (A, 3) or (H, A, 3)")
     if num_angles is not None and values.shape[-2] != num_angles:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ._types import Doubles, Grid, Integers, check_grid
+from ._types import Doubles, Grid, Integers, check_grid, doubles
 from .frequencies import from_period_range, from_theta
 from .table import _of_each
 
@@ -62,8 +62,8 @@ def relative_attention(
 
     q, k, v are (..., T, d); keys and values are the tables (2R + 1, d):
     score_ij = q_i . (k_j + keys_r) / sqrt(d),  out_i = sum_j p_ij (v_j + values_r),  r = relative_index[i, j]."""
-    queries, of_keys, of_values = (np.asarray(x, np.float64) for x in (q, k, v))
-    key_table, value_table = np.asarray(keys, np.float64), np.asarray(values, np.float64)
+    queries, of_keys, of_values = (doubles(x) for x in (q, k, v))
+    key_table, value_table = doubles(keys), doubles(values)
     index = relative_index(queries.shape[-2], (len(key_table) - 1) // 2)
     logits = queries @ np.swapaxes(of_keys, -1, -2) + np.einsum("...id,ijd->...ij", queries, key_table[index])
     logits = logits / math.sqrt(queries.shape[-1])

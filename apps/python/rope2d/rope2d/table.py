@@ -8,7 +8,7 @@ from typing import Any, Callable
 import numpy as np
 import numpy.typing as npt
 
-from ._types import Doubles, Floats, Integers, PairLayout, RopeAngles, check_choice
+from ._types import Doubles, Floats, Integers, PairLayout, RopeAngles, check_choice, doubles, real
 from .coordinates import GridCoords
 from .frequencies import check_vectors
 
@@ -80,7 +80,7 @@ class RopeTable:
         dtype: npt.DTypeLike = np.float64,
     ) -> None:
         """`head_dim` is twice the number of angles unless channels remain that are not rotated."""
-        values = np.asarray(angles, np.float64)
+        values = doubles(angles)
         check_choice("angles_per", angles_per, ("per_pair", "per_channel"))
         if values.ndim not in (2, 3) or not values.size or not np.isfinite(values).all():
             raise ValueError(f"angles {values.shape}: expected finite numbers (N, A) or (H, N, A)")
@@ -123,7 +123,7 @@ class RopeTable:
 
         The first and last tokens stay as they are; the N others are the patches of the table. With a table per head, axis -3
         of x is H."""
-        out = np.array(x, dtype=self.cos.dtype)
+        out = np.array(real(x, self.cos.dtype))
         first, last = num_prefix_tokens, out.shape[-2] - num_suffix_tokens if out.ndim > 1 else 0
         fits = (
             out.ndim >= 2
