@@ -11,6 +11,7 @@ import pytest
 from conftest import DATA, IMAGES
 
 import vitcpp
+from vitcpp import position
 
 JPEG = IMAGES[0].read_bytes()
 
@@ -168,6 +169,70 @@ def test_classes_and_texts(model: vitcpp.Model, clip: vitcpp.Model) -> None:
     check(vitcpp.ArgumentError, "Unicode", lambda: clip.encode_text([b"bytes"]))  # type: ignore[list-item]
     check(vitcpp.ArgumentError, "no texts", lambda: clip.encode_text([]))
     check(vitcpp.FileError, "/none", lambda: vitcpp.Tokenizer("/none"))
+
+
+GRADIENT = RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
+class Tensor:
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise GRADIENT
+
+
+def test_numbers_keep_their_values(model: vitcpp.Model) -> None:
+    table = position.RopeTable.axial((1, 2), position.frequencies(2))
+    x = np.arange(16.0).reshape(1, 2, 8)
+    expected = table.rotate(x)
+    for same in (x.astype(">f8"), x.astype(np.float16), x.astype(object), x.astype(np.int64), x[..., ::-1][..., ::-1], x.tolist()):
+        assert table.rotate(same).tobytes() == expected.tobytes()
+    for dates in (x * 1j, x.astype(str), x.astype("M8[s]"), np.full((1, 2, 8), None), Tensor()):
+        check(vitcpp.ArgumentError, "x", lambda dates=dates: table.rotate(dates))
+    check(vitcpp.ArgumentError, "real", lambda: vitcpp.patchify(np.full((1, 3, 4, 4), 1j), 2))
+    for dtype in ("float32", "float64"):
+        swapped = position.sinusoidal((3, 4), 8, dtype=np.dtype(dtype).newbyteorder())
+        assert np.array_equal(swapped, position.sinusoidal((3, 4), 8, dtype=dtype)) and swapped.dtype == dtype
+    pixels = np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)
+    for view in (pixels[::-1], pixels[:, ::-1], pixels[..., ::-1], np.broadcast_to(pixels[:1], pixels.shape), pixels.transpose(1, 0, 2)):
+        assert np.array_equal(model.embed(view), model.embed(view.copy()))
+
+
+def test_labels_keep_their_values(model: vitcpp.Model) -> None:
+    pixels, labels = np.zeros((32, 32, 3), np.uint8), np.repeat([[0, 1]], 16, 1).repeat(32, 0)
+    pixels[:, 16:] = 200
+    for dtype in ("int8", "uint16", ">i4", "uint64", bool):
+        found = vitcpp.PixelClassifier(model, "centroid").fit(pixels, labels.astype(dtype)).predict(pixels)
+        assert found[0, [0, -1]].tolist() == [0, 1]
+    far = vitcpp.PixelClassifier(model, "centroid").fit(pixels, (labels << 40)[:, ::-1]).predict(pixels)
+    assert far[0, [0, -1]].tolist() == [1 << 40, 0]
+    beyond = labels.astype(np.uint64)
+    beyond[0] = (1 << 64) - 1  # -1 of another type
+    check(vitcpp.ArgumentError, "a label", lambda: vitcpp.PixelClassifier(model, "centroid").fit(pixels, beyond))
+
+
+def test_arguments_of_other_types(model: vitcpp.Model) -> None:
+    layers = vitcpp.AnomalyModel.fit(model, [IMAGES[0]], layers=[-2, -1]).score(IMAGES[1]).score
+    assert vitcpp.AnomalyModel.fit(model, [IMAGES[0]], layers=(x for x in [-2, -1])).score(IMAGES[1]).score == layers  # type: ignore[arg-type]
+    vitcpp.PixelClassifier(model, layers=(x for x in [-1]), scales=(x for x in [1.0]))  # type: ignore[arg-type]
+    assert len(model.classify(IMAGES[0], top=(1 << 31) - 1)) == len(model.labels)
+    pose = vitcpp.load(DATA / "golden/boxes/vitpose", threads=1)
+    calls = [
+        lambda: model.embed(IMAGES[0], normalize="yes"),  # type: ignore[arg-type]
+        lambda: model.embed(IMAGES[0], normalize=0.5),  # type: ignore[arg-type]
+        lambda: vitcpp.AnomalyModel.fit(model, [IMAGES[0]], foreground="yes"),  # type: ignore[arg-type]
+        lambda: vitcpp.AnomalyModel.fit(model, [IMAGES[0]], score=[1]),  # type: ignore[arg-type]
+        lambda: vitcpp.PixelClassifier(model, [1]),  # type: ignore[arg-type]
+        lambda: vitcpp.load(DATA / "model", size=np.array([32, 32])),  # type: ignore[arg-type]
+        lambda: vitcpp.load(DATA / "model", std=10**400),
+        lambda: vitcpp.load(DATA / "model", mean="123"),  # type: ignore[arg-type]
+        lambda: position.frequencies(3, a=10**400),
+        lambda: position.RopeTable.axial((1, 2), [1.0], order=np.array(["xy", "yx"])),  # type: ignore[arg-type]
+        lambda: position.identify({"cos": [[1], [1, 2]]}),
+        lambda: pose.pose([IMAGES[0]], boxes=3),
+        lambda: pose.pose(IMAGES[0], boxes=[{"box": {"xmin": 0}}]),
+        lambda: pose.detect(IMAGES[0], threshold=10**400),
+    ]
+    for call in calls:
+        check(vitcpp.ArgumentError, "", call)
 
 
 def test_closed_models() -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import ImageLike, Inputs, blocks_of, images_of, is_single
+from ._inputs import ImageLike, Inputs, blocks_of, images_of, is_single, truth
 from ._model import Model
 from ._results import Results
 
@@ -61,20 +61,20 @@ class AnomalyModel:
         Raises:
             Error: for the first image that cannot be read.
         """
-        if score not in _SCORES:
+        if not isinstance(score, str) or score not in _SCORES:
             raise ArgumentError(f"[vitcpp] score must be one of {', '.join(_SCORES)}, found {score!r}")
-        numbers = blocks_of("layers", layers)
+        blocks, num_blocks = blocks_of("layers", layers)
         if coreset is not None and (isinstance(coreset, bool) or not isinstance(coreset, (int, float))):
             raise ArgumentError(f"[vitcpp] coreset={coreset!r}; expected a fraction or a number of patches")
         options = lib.AnomalyOptions(
-            layers=numbers,
-            num_layers=len(layers),
+            layers=blocks,
+            num_layers=num_blocks,
             neighborhood=neighborhood,
             coreset_fraction=coreset if isinstance(coreset, float) else 0.0,
             coreset_count=coreset if isinstance(coreset, int) else 0,
             quantile=quantile,
             score=_SCORES[score],
-            foreground=int(foreground),
+            foreground=truth("foreground", foreground),
         )
         inputs = Inputs(list(images_of(good)))
         handle = lib.Handle(

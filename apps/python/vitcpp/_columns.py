@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any, Optional
 
@@ -18,7 +19,7 @@ _NO_ROWS = (str, bytes, bytearray, memoryview, os.PathLike, dict)
 
 def _is_missing(value: Any) -> bool:
     """None, or what pandas has in its place."""
-    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in ("NAType", "NaTType")
 
 
 def image_of(value: Any) -> Any:

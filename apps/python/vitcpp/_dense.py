@@ -257,11 +257,11 @@ class DenseModel:
             raise ArgumentError("[vitcpp] template requires candidate_labels")
         if threshold is not None and not isinstance(threshold, (int, float, np.number)):
             raise ArgumentError(f"[vitcpp] threshold={threshold!r}; expected a number")
+        above = ctypes.c_float(-1.0 if threshold is None else max(number("threshold", threshold), 0.0))
         templates = () if template is None else (template,) if isinstance(template, str) else tuple(listed("template", template))
         detector = self._detector(None if candidate_labels is None else tuple(listed("candidate_labels", candidate_labels)), templates)
         labels = self._labels_of(detector)
         inputs = Inputs(list(images_of(x)))
-        above = ctypes.c_float(-1.0 if threshold is None else max(float(threshold), 0.0))
         results = self._run_dense(
             "vit_detector_run", detector, self._session(), of=inputs, more=(above,)
         )
@@ -298,7 +298,7 @@ class DenseModel:
         inputs, labels = Inputs(list(images_of(x))), self.head_labels
         more: tuple[Any, ...] = (None, None)
         if boxes is not None:
-            rows = [_rows(own) for own in ([boxes] if is_single(x) else boxes)]
+            rows = [_rows(own) for own in ([boxes] if is_single(x) else listed("boxes", boxes))]
             if len(rows) != inputs.count:
                 raise ArgumentError(f"[vitcpp] boxes of {len(rows)} images for {inputs.count}")
             given = [lib.Box(*row) for own in rows for row in own]
@@ -356,7 +356,7 @@ def _rows(boxes: Any) -> list[list[float]]:
     for box in listed("boxes", boxes):
         edges = box.get("box", box) if isinstance(box, dict) else box
         if isinstance(edges, dict):
-            edges = [edges[name] for name in ("xmin", "ymin", "xmax", "ymax")]
+            edges = [edges.get(name) for name in ("xmin", "ymin", "xmax", "ymax")]
         row = [number("a box", edge) for edge in listed("a box", edges)]
         if integer("edges of a box", len(row)) != 4:
             raise ArgumentError(f"[vitcpp] a box of {len(row)} numbers; expected x0, y0, x1, y1")

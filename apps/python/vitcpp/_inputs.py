@@ -137,17 +137,24 @@ def listed(name: str, values: Any) -> list[Any]:
     return list(values)
 
 
-def blocks_of(name: str, values: Any) -> Any:
-    """Numbers of blocks for the library, negative ones from the end."""
+def blocks_of(name: str, values: Any) -> tuple[Any, int]:
+    """Numbers of blocks for the library, negative ones from the end, and how many they are."""
     items = [integer(name, value) for value in listed(name, values)]
-    return (ctypes.c_int64 * max(1, len(items)))(*items)
+    return (ctypes.c_int64 * max(1, len(items)))(*items), len(items)
+
+
+def truth(name: str, value: Any) -> int:
+    """1 or 0 of an argument that is true or false."""
+    if not isinstance(value, (bool, np.bool_)) and not (isinstance(value, (int, np.integer)) and value in (0, 1)):
+        raise ArgumentError(f"[vitcpp] {name}={value!r}; expected True or False")
+    return int(value)
 
 
 def number(name: str, value: Any) -> float:
     """A number of an argument."""
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a number") from None
 
 
@@ -163,11 +170,16 @@ def pair(name: str, value: Any, least: int = 0) -> tuple[int, int]:
 def numbers(name: str, values: Any, dtype: npt.DTypeLike | None, ndim: int | None = None) -> npt.NDArray[Any]:
     """An array of an argument, row-major without gaps, of `ndim` dimensions."""
     try:
-        array = np.ascontiguousarray(values, dtype) if values is not None else None
-    except (TypeError, ValueError) as error:
+        given = np.asarray(values)
+        if given.dtype.kind == "O" and any(value is None for value in given.flat):
+            raise TypeError("None is no number")
+        if given.dtype.kind in "cmMSTU":  # numpy would cut off imaginary parts, count days and read texts
+            raise TypeError(f"numbers of dtype {given.dtype} are not real")
+        array = np.ascontiguousarray(given, dtype)
+    except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
         raise ArgumentError(f"[vitcpp] {name}: {error}") from None
-    if array is None or (ndim is not None and np.ndim(values) != ndim):
-        found = "None" if array is None else f"the shape {np.shape(values)}"
+    if ndim is not None and given.ndim != ndim:
+        found = f"the shape {given.shape}"
         raise ArgumentError(f"[vitcpp] {name} has {found}; expected {'an array' if ndim is None else f'{ndim} dimensions'}")
     return array
 

@@ -48,7 +48,7 @@ def _held(name: str, kind: Any, value: Any) -> Any:
     if kind in (c_double, c_float):
         try:
             return float(value)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             raise ArgumentError(f"[vitcpp] {name}={value!r}; expected a number") from None
     return value
 

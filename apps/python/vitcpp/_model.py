@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
+import math
 import operator
 import os
 import threading
@@ -22,7 +23,7 @@ import numpy.typing as npt
 from . import _library as lib
 from ._dense import DenseModel
 from ._errors import ArgumentError, Error, MismatchError, UnsupportedError
-from ._inputs import ImageLike, Images, Inputs, Pixels, SingleImage, images_of, integer, is_single, listed
+from ._inputs import ImageLike, Images, Inputs, Pixels, SingleImage, images_of, integer, is_single, listed, number, truth
 from ._results import Results
 from ._text import LIBRARIES, Library, TextEncoder
 
@@ -79,8 +80,8 @@ def _pairs(overrides: Mapping[str, Any] | None) -> list[str]:
 
 def _floats(name: str, values: Iterable[Any]) -> list[float]:
     try:
-        return [float(value) for value in values]
-    except (TypeError, ValueError):
+        return [float(value) for value in listed(name, values)]
+    except (OverflowError, TypeError, ValueError):
         raise ArgumentError(f"[vitcpp] {name}={values!r}; expected numbers") from None
 
 
@@ -111,10 +112,8 @@ def _chunks(images: Iterable[ImageLike]) -> Iterator[list[ImageLike]]:
 
 
 def _size(size: Size) -> tuple[int, int, int]:
-    if size == "model":
-        return 0, 0, 0
-    if size == "native":
-        return 1, 0, 0
+    if isinstance(size, str) and size in ("model", "native"):
+        return int(size == "native"), 0, 0
     try:
         height, width = map(operator.index, size if isinstance(size, Sequence) else (size, size))  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
@@ -244,7 +243,7 @@ class Model(DenseModel):
         if len(areas) != 2:
             raise ArgumentError(f"[vitcpp] area_limits={area_limits!r}; expected (least, most) in pixels")
         means, stds = _numbers("mean", mean), _numbers("std", std)
-        blocks = [integer("taps", x, 0) for x in listed("taps", taps or ())]
+        blocks = [integer("taps", x, 0) for x in listed("taps", () if taps is None else taps)]
         tapped = (ctypes.c_size_t * len(blocks))(*blocks)
         options = lib.ModelOptions(
             architecture=self._architecture,
@@ -406,7 +405,7 @@ class Model(DenseModel):
         """Runs inputs; those that fail do not raise here."""
         request = lib.Request(
             features=features,
-            normalize=int(normalize),
+            normalize=truth("normalize", normalize),
             blocks=(ctypes.c_int64 * max(1, len(blocks)))(*blocks),
             num_blocks=len(blocks),
             attention=(ctypes.c_int64 * max(1, len(attention)))(*attention),
@@ -771,16 +770,18 @@ class Model(DenseModel):
             raise ArgumentError("[vitcpp] template requires candidate_labels")
         if isinstance(candidate_labels, str):
             raise ArgumentError(f"[vitcpp] candidate_labels={candidate_labels!r}; expected a list of labels")
-        if threshold is not None and (not isinstance(threshold, (int, float, np.number)) or np.isnan(threshold)):
+        if threshold is not None and (not isinstance(threshold, (int, float, np.number)) or math.isnan(number("threshold", threshold))):
             raise ArgumentError(f"[vitcpp] threshold={threshold!r}; expected a number")
         if top is not None:
             top = integer("top", top, 1)
         if candidate_labels is None:
-            classifier, count = self._own_classes(), 5 if threshold is None else max(1, len(self.labels))
+            classifier, classes = self._own_classes(), len(self.labels)
+            count = 5 if threshold is None else max(1, classes)
         else:
             labels = tuple(listed("candidate_labels", candidate_labels))
             templates = () if template is None else (template,) if isinstance(template, str) else tuple(listed("template", template))
             classifier, count = self._classes_of(labels, templates), len(labels)
+            classes = count
         found: list[list[Score]] = []
         for chunk in _chunks(images_of(x)):
             inputs, results, session = Inputs(chunk), Results(), self._session()
@@ -792,7 +793,7 @@ class Model(DenseModel):
                 inputs.count,
                 results.handle,
             )
-            found += [self._scores(classifier, results, index, top or count) for index in range(inputs.count)]
+            found += [self._scores(classifier, results, index, min(top or count, classes)) for index in range(inputs.count)]
         if threshold is not None:
             found = [[score for score in scores if score["score"] >= threshold] for scores in found]
         return found[0] if is_single(x) else found

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import ImageLike, Inputs, blocks_of, images_of, integer, is_single, listed, number, numbers
+from ._inputs import ImageLike, Inputs, blocks_of, images_of, integer, is_single, listed, number, numbers, truth
 from ._model import Model, Size, _size
 from ._results import Results
 
@@ -55,7 +55,7 @@ class PixelClassifier:
         neighbors: int = 20,
         threads: int = 0,
     ) -> None:
-        if method not in _METHODS:
+        if not isinstance(method, str) or method not in _METHODS:
             raise ArgumentError(f"[vitcpp] method must be one of {', '.join(_METHODS)}, found {method!r}")
         is_word = isinstance(upsample, str) and upsample in _UPSAMPLINGS
         if not is_word and not (isinstance(upsample, (str, os.PathLike)) and os.path.isfile(upsample)):
@@ -65,19 +65,19 @@ class PixelClassifier:
         self.model = model
         self.threads = integer("threads", threads, 0)
         kind, height, width = _size(size)
-        self._layers = blocks_of("layers", layers)
+        self._layers, num_layers = blocks_of("layers", layers)
         multiples = [number("scales", scale) for scale in listed("scales", scales)]
         self._scales = (ctypes.c_double * max(1, len(multiples)))(*multiples)
         self._options = lib.PixelOptions(
             layers=self._layers,
-            num_layers=len(layers),
+            num_layers=num_layers,
             scales=self._scales,
-            num_scales=len(scales),
+            num_scales=len(multiples),
             size_kind=kind,
             height=height,
             width=width,
             upsampling=_UPSAMPLINGS.get(upsample, _LEARNED) if isinstance(upsample, str) else _LEARNED,
-            color=int(color),
+            color=truth("color", color),
             method=_METHODS[method],
             neighbors=integer("neighbors", neighbors, 1),
             strength=0.0 if strength is None else strength,
@@ -109,6 +109,8 @@ class PixelClassifier:
                 raise ArgumentError(
                     f"[vitcpp] labels of dtype {labels.dtype} and shape {labels.shape}; expected integers (H, W)"
                 )
+            if labels.dtype.kind == "u" and labels.size and int(labels.max()) > np.iinfo(np.int64).max:
+                raise ArgumentError(f"[vitcpp] a label {labels.max()}; expected at most {np.iinfo(np.int64).max}, or -1 for none")
         values = np.unique(np.concatenate([np.unique(labels).astype(np.int64) for labels in given]))
         classes = values[values >= 0]
         texts = [str(c) for c in classes] if names is None else listed("names", names)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import ImageLike, Inputs, integer, listed, number, numbers
+from ._inputs import ImageLike, Inputs, integer, listed, number, numbers, truth
 from ._model import Precision, ThreadedModel, _chosen
 from ._results import Results
 
@@ -218,7 +218,7 @@ class PromptModel(ThreadedModel):
             mask=None if mask is None else mask.ctypes.data,
             mask_height=0 if mask is None else mask.shape[0],
             mask_width=0 if mask is None else mask.shape[1],
-            single_mask=int(not multimask_output),
+            single_mask=1 - truth("multimask_output", multimask_output),
             rule=self._rule,
         )
         found = Results()

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
+from ._inputs import truth
 from ._results import Results
 
 Library = Literal["auto", "transformers", "open_clip", "openai"]
@@ -52,7 +53,7 @@ class TextEncoder:
                 pointers,
                 sizes,
                 len(texts),
-                int(normalize),
+                truth("normalize", normalize),
                 results.handle,
                 None,
             )
@@ -107,7 +108,7 @@ class Tokenizer:
     """
 
     def __init__(self, path: str | os.PathLike[str], library: Library = "auto") -> None:
-        if library not in LIBRARIES:
+        if not isinstance(library, str) or library not in LIBRARIES:
             raise ArgumentError(f"[vitcpp] library={library!r}; expected one of {', '.join(map(repr, LIBRARIES))}")
         self._arguments = os.path.abspath(os.fsdecode(lib.encoded(path))), library
         self._handle = lib.Handle("tokenizer", "vit_tokenizer_load", lib.encoded(path), LIBRARIES[library])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._errors import ArgumentError
-from ._inputs import integer, number, numbers
+from ._inputs import integer, number, numbers, truth
 from .position import RopeTable
 
 Floats = npt.NDArray[np.float32]
@@ -96,7 +96,7 @@ def attention(
         num_key_heads=keys.shape[2],
         num_prefix_tokens=integer("num_prefix_tokens", num_prefix_tokens, 0),
         scale=0.0 if scale is None else float(scale),
-        causal=int(causal),
+        causal=truth("causal", causal),
         threads=integer("threads", threads, 0),
     )
     out = np.empty(queries.shape, np.float32)

@@ -51,7 +51,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def _number(name: str, choices: tuple[str, ...], value: str) -> int:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ArgumentError(f"[vitcpp.position] {name}={value!r}; expected one of {', '.join(map(repr, choices))}")
     return choices.index(value)
 
@@ -400,7 +400,10 @@ def identify(
 
 def _factors(name: str, x: npt.ArrayLike) -> Doubles:
     """Numbers in float64, which keep the rounding of their own type; complex ones as real and imaginary part."""
-    values = np.asarray(x)
+    try:
+        values = np.asarray(x)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise ArgumentError(f"[vitcpp.position] {name}: {error}") from None
     if np.iscomplexobj(values):
         values = np.stack([values.real, values.imag], -1)
     if not 1 <= values.ndim <= 5:
@@ -425,7 +428,7 @@ def sinusoidal(
     width = integer("dim", dim, 1)
     rule = 0 if is_line else _number("layout", _LAYOUTS, layout)
     kind = _dtype(dtype)
-    out = np.empty((rows * columns, width), np.dtype(dtype))
+    out = np.empty((rows * columns, width), np.dtype(dtype).newbyteorder("="))
     lib.call("vit_sinusoidal", rule, rows, columns, width, base, kind, out)
     return out
 
