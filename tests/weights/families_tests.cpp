@@ -142,6 +142,14 @@ void replace(std::string& text, const std::string& from, const std::string& to) 
   text.replace(at, from.size(), to);
 }
 
+/// The configuration of an architecture with these model_args of timm's config.json.
+ModelConfig with_model_args(const std::string& name, const std::string& model_args) {
+  const Architecture& architecture = find_architecture(name);
+  TimmArgs args = architecture.args;
+  apply_timm_config(args, parse_json("{\"model_args\": " + model_args + "}", "config.json"));
+  return to_config(args, architecture, "config.json");
+}
+
 /// Of a gated MLP in transformers' DINOv2 the joined matrix becomes two, as release 5 has them in memory.
 void split_gates(FileCopy& copy) {
   std::vector<FileCopy::Entry> split;
@@ -489,6 +497,157 @@ TEST_CASE("weights: of timm's config.json global_pool counts in model_args, not 
   replace(text, mean, "\"global_pool\": \"token\"");
   test::write_text(scratch.path() / "config.json", text);
   CHECK(load_checkpoint(scratch.path()).config.head.pooling == Pooling::patch_mean);
+}
+
+TEST_CASE("weights: null among timm's model_args replaces the architecture's own value, as None does") {
+  const std::string clip = "vit_base_patch16_clip_224", dinov3 = "vit_base_patch16_dinov3",
+                    eva = "eva02_base_patch14_224", relpos = "vit_relpos_base_patch16_224";
+  CHECK(with_model_args(clip, "{}").encoder.norm.eps == 1e-5f);
+  CHECK(with_model_args(clip, R"({"norm_layer": null})").encoder.norm.eps == 1e-6f);
+  CHECK(with_model_args(clip, "{}").encoder.norm_pre);
+  CHECK_FALSE(with_model_args(clip, R"({"pre_norm": null})").encoder.norm_pre);
+  CHECK_FALSE(with_model_args(clip, R"({"qkv_bias": null})").attention.qkv_bias);
+  CHECK_FALSE(with_model_args(clip, R"({"final_norm": null})").encoder.token_norm);
+  for (const char* const name : {"vit_base_patch16_clip_quickgelu_224", "vit_giant_patch14_dinov2"}) {
+    CAPTURE(std::string(name));
+    CHECK(with_model_args(name, "{}").mlp.activation != Activation::gelu);
+    CHECK(with_model_args(name, R"({"act_layer": null})").mlp.activation == Activation::gelu);
+  }
+
+  CHECK(with_model_args(dinov3, "{}").encoder.layer_scale);
+  CHECK_FALSE(with_model_args(dinov3, R"({"init_values": null})").encoder.layer_scale);
+  CHECK_FALSE(with_model_args(dinov3, "{}").head.pooled_norm);
+  CHECK(with_model_args(dinov3, R"({"use_fc_norm": null})").head.pooled_norm);
+  CHECK(with_model_args(dinov3, "{}").position.pairing == RopePairing::halves);
+  CHECK(with_model_args(dinov3, R"({"rope_rotate_half": null})").position.pairing == RopePairing::neighbors);
+  CHECK(with_model_args(dinov3, R"({"use_rot_pos_emb": null})").position.rope == RopeKind::none);
+  CHECK_FALSE(with_model_args(dinov3, R"({"class_token": null})").tokens.class_token);
+  CHECK(with_model_args(eva, "{}").position.coordinates == CoordinateRule::scaled_to_reference);
+  CHECK(with_model_args(eva, R"({"ref_feat_shape": null})").position.coordinates !=
+        CoordinateRule::scaled_to_reference);
+  CHECK(with_model_args(eva, "{}").mlp.kind == MlpKind::gated);
+  CHECK(with_model_args(eva, R"({"swiglu_mlp": null})").mlp.kind == MlpKind::plain);
+  CHECK(with_model_args(relpos, "{}").head.pooled_norm);
+  CHECK_FALSE(with_model_args(relpos, R"({"fc_norm": null})").head.pooled_norm);
+  CHECK(
+      with_model_args("naflexvit_base_patch16_gap", R"({"pos_embed_antialias": null})").position.resampling ==
+      TableResampling::bicubic);
+  CHECK_NOTHROW(with_model_args("eva_giant_patch14_224", R"({"rope_type": null})"));  // it has no rotation
+
+  const auto check_refused = [](const std::string& name, const std::string& key) {
+    CAPTURE(name);
+    CAPTURE(key);
+    CHECK_ERROR(ErrorKind::format, ("config.json", key), with_model_args(name, "{\"" + key + "\": null}"));
+  };
+  for (const char* const key :
+       {"img_size", "patch_size", "in_chans", "embed_dim", "depth", "num_heads", "mlp_ratio", "num_classes",
+        "global_pool", "reg_tokens", "pos_embed", "mlp_layer", "embed_layer", "block_fn", "attn_layer"})
+    check_refused(clip, key);
+  for (const char* const key :
+       {"norm_layer", "num_reg_tokens", "rope_type", "rope_temperature", "rope_grid_offset", "global_pool"})
+    check_refused(dinov3, key);
+  check_refused("beit_base_patch16_224", "norm_layer");
+  check_refused(relpos, "rel_pos_type");
+  check_refused("naflexvit_base_patch16_gap", "pos_embed_interp_mode");
+  check_refused("naflexvit_base_patch16_gap", "rope_type");  // other blocks, which ignore act_layer
+  CHECK_ERROR(ErrorKind::format, ("global_pool", "class token"),
+              with_model_args(clip, R"({"class_token": null})"));
+  CHECK_ERROR(ErrorKind::unsupported, ("no_such_argument"),
+              with_model_args(clip, R"({"no_such_argument": null})"));
+}
+
+TEST_CASE("weights: a number of classes that is null next to model_args leaves the architecture's") {
+  TimmArgs args = find_architecture("vit_base_patch16_224").args;
+  apply_timm_config(
+      args, parse_json(R"({"num_classes": null, "pretrained_cfg": {"num_classes": null}})", "config.json"));
+  CHECK(args.num_classes == 1000);
+}
+
+TEST_CASE("weights: layer scales of 0 are none in BEiT, and scales in Eva") {
+  const char* const zero = R"({"use_rel_pos_bias": false, "init_values": 0.0})";
+  CHECK(with_model_args("beit_base_patch16_224", "{}").encoder.layer_scale);
+  CHECK_FALSE(with_model_args("beit_base_patch16_224", zero).encoder.layer_scale);
+  CHECK(with_model_args("eva02_base_patch14_224", R"({"init_values": 0.0})").encoder.layer_scale);
+}
+
+TEST_CASE("weights: rotation in NaFlexViT is refused, and aligned corners but of plain bilinear tables") {
+  const std::string naflex = "naflexvit_base_patch16_gap";
+  for (const char* const type : {"dinov3", "axial", "mixed", "mrope"}) {
+    CAPTURE(std::string(type));
+    CHECK_ERROR(ErrorKind::unsupported, ("config.json", "rope_type", type),
+                with_model_args(naflex, std::string("{\"rope_type\": \"") + type + "\"}"));
+  }
+  CHECK_NOTHROW(with_model_args(naflex, R"({"rope_type": ""})"));
+  CHECK_NOTHROW(with_model_args(naflex, R"({"rope_type": "none"})"));
+
+  const auto aligned = [&](const std::string& rest) {
+    return with_model_args(naflex, "{\"pos_embed_align_corners\": true" + rest + "}").position.resampling;
+  };
+  const std::string bilinear = R"(, "pos_embed_interp_mode": "bilinear")",
+                    plain = R"(, "pos_embed_antialias": false)";
+  CHECK(aligned(bilinear + plain) == TableResampling::bilinear_aligned);
+  CHECK(aligned(R"(, "pos_embed": "factorized")") == TableResampling::bilinear);
+  CHECK(with_model_args("naflexvit_base_patch16_radio_v3", "{}").position.resampling ==
+        TableResampling::bilinear_aligned);
+  CHECK_ERROR(ErrorKind::unsupported, ("config.json", "pos_embed_align_corners", "bilinear", "antialias"),
+              aligned(bilinear));
+  CHECK_ERROR(ErrorKind::unsupported, ("config.json", "pos_embed_align_corners", "bicubic"), aligned(plain));
+  CHECK_ERROR(ErrorKind::unsupported, ("config.json", "pos_embed_align_corners", "bicubic"), aligned(""));
+}
+
+TEST_CASE("weights: the head of a distilled DeiT leaves fc_norm out, as timm's does") {
+  const fs::path folder = test::data_path("golden/models/timm-deit-distilled");
+  std::string text = test::read_text(folder / "config.json");
+  replace(text, "\"dynamic_img_size\": true", "\"dynamic_img_size\": true, \"fc_norm\": true");
+  const ScratchFolder scratch("distilled");
+  FileCopy(folder)
+      .rename("norm.weight", "fc_norm.weight")
+      .rename("norm.bias", "fc_norm.bias")
+      .set_config(text)
+      .write_to(scratch.path());
+  const ModelConfig config = load_checkpoint(scratch.path()).config;
+  CHECK_FALSE(config.encoder.token_norm);
+  CHECK_FALSE(config.head.pooled_norm);
+  CHECK(config.head.num_classes == 6);
+}
+
+TEST_CASE("weights: attention of Eva has the tensors that model_args say, not the architecture") {
+  const fs::path folder = test::data_path("golden/models/timm-eva02");
+  const std::string sound = test::read_text(folder / "config.json");
+  const LoadedTower original = load_checkpoint(folder);
+  REQUIRE(original.config.attention.qkv_bias);
+  const auto check = [&](const FileCopy& copy, const std::string& argument) {
+    CAPTURE(argument);
+    std::string text = sound;
+    replace(text, "\"dynamic_img_size\": true", "\"dynamic_img_size\": true, " + argument);
+    const ScratchFolder scratch("eva_attention");
+    FileCopy(copy).set_config(text).write_to(scratch.path());
+    const LoadedTower changed = load_checkpoint(scratch.path());
+    REQUIRE(changed.config.attention.qkv_bias);
+    for (std::size_t block = 0; block < original.weights.blocks.size(); ++block) {
+      const auto &a = original.weights.blocks[block], &b = changed.weights.blocks[block];
+      CHECK(std::ranges::equal(a.qkv.weight.load().flat(), b.qkv.weight.load().flat()));
+      CHECK(std::ranges::equal(a.qkv.bias.load().flat(), b.qkv.bias.load().flat()));
+    }
+  };
+  FileCopy rope(folder), fused(folder);
+  for (std::size_t block = 0; block < original.weights.blocks.size(); ++block) {
+    const std::string attention = "blocks." + std::to_string(block) + ".attn.";
+    rope.add(attention + "k_proj.bias", {original.config.embed_dim});
+    FileCopy::Entry joined = fused.at(attention + "q_proj.weight");
+    joined.name = attention + "qkv.weight";
+    for (const char* const part : {"k_proj.weight", "v_proj.weight"}) {
+      const FileCopy::Entry& entry = fused.at(attention + part);
+      joined.bytes.insert(joined.bytes.end(), entry.bytes.begin(), entry.bytes.end());
+    }
+    joined.shape[0] *= 3;
+    for (const char* const part : {"q_proj", "k_proj", "v_proj"}) fused.remove(attention + part + ".weight");
+    fused.entries().push_back(std::move(joined));
+    fused.rename(attention + "q_proj.bias", attention + "q_bias")
+        .rename(attention + "v_proj.bias", attention + "v_bias");
+  }
+  check(rope, "\"attn_type\": \"rope\"");
+  check(fused, "\"qkv_fused\": true");
 }
 
 TEST_CASE("weights: a model that was saved with no labels has no classifier") {

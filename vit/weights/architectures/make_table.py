@@ -230,7 +230,7 @@ OPTIONAL = {"fc_norm": "fc_norm", "use_fc_norm": "fc_norm", "use_post_transforme
 
 # What the members of TimmArgs are where a row does not say; `fc_norm` and `post_norm` are then unset.
 DEFAULTS = {
-    "timm_class": "vision_transformer", "distilled": False, "image_height": 224, "image_width": 224, "patch_size": 16,
+    "timm_class": "vision_transformer", "distilled": False, "beit": False, "image_height": 224, "image_width": 224, "patch_size": 16,
     "embed_dim": 768, "depth": 12, "num_heads": 12, "mlp_ratio": 4.0, "num_classes": 1000, "global_pool": "token",
     "pool_include_prefix": False, "class_token": True, "reg_tokens": 0, "no_embed_class": False, "pos_embed": True,
     "pos_embed_interp_mode": "bicubic_antialias", "pos_embed_antialias": True, "pos_embed_align_corners": False,
@@ -310,6 +310,7 @@ def timm_args(model, given):
     is_relpos = type(model) is vision_transformer_relpos.VisionTransformerRelPos
     args["timm_class"] = "eva" if is_eva or is_beit else "vision_transformer"
     args["distilled"] = type(model) is deit.VisionTransformerDistilled
+    args["beit"] = is_beit
     for key in SAME_MEANING:
         args[key] = given.get(key, args[key])
     for key, name in (RENAMED | OPTIONAL).items():

@@ -21,12 +21,13 @@ enum class TimmPool : std::uint8_t { none, token, avg, map, token_and_avg, first
 /// Eva's attn_type: "rope" keeps one full qkv bias, "eva" has none for k.
 enum class TimmAttention : std::uint8_t { eva, rope };
 
-/// Eva's rope_type.
-enum class TimmRope : std::uint8_t { cat, mixed, dinov3 };
+/// Eva's rope_type; none is None, which only a model without rotation has.
+enum class TimmRope : std::uint8_t { cat, mixed, dinov3, none };
 
 struct TimmArgs {
   TimmClass timm_class = TimmClass::vision_transformer;
   bool distilled = false;  // VisionTransformerDistilled
+  bool beit = false;       // Beit, one of TimmClass::eva
 
   std::size_t image_height = 224, image_width = 224;  // img_size
   std::size_t in_chans = 3;

@@ -158,10 +158,15 @@ void keep_relative_table(const SourceFiles& files, const Layout& layout, const T
 
 }  // namespace
 
-TimmArgs stored_args(const SourceFiles& files, const Architecture& architecture, const Layout& layout) {
+TimmArgs declared_args(const SourceFiles& files, const Architecture& architecture) {
   TimmArgs args = architecture.args;
+  if (files.config && files.config->find("architecture")) apply_timm_config(args, *files.config);
+  return args;
+}
+
+TimmArgs stored_args(const SourceFiles& files, const Architecture& architecture, const Layout& layout) {
+  TimmArgs args = declared_args(files, architecture);
   if (files.config && files.config->find("architecture")) {
-    apply_timm_config(args, *files.config);
     if (hf_class_contains(*files.config, "TimmWrapperModel")) args.num_classes = 0;  // whatever else it says
   } else if (files.has_weights) {
     infer_from_tensors(files, layout, args);

@@ -16,6 +16,9 @@ namespace vit::internal {
 /// Where OpenCLIP's models keep a tower of timm's.
 inline constexpr std::string_view kTimmPrefixes[] = {"", "visual.trunk.", "visual."};
 
+/// The architecture's arguments with those of timm's config.json, if there is one.
+TimmArgs declared_args(const SourceFiles& files, const Architecture& architecture);
+
 /// The arguments of the model as the file has it, before the caller's overrides: those of timm's config.json,
 /// else the architecture's with the sizes of the tensors, which `layout` finds.
 TimmArgs stored_args(const SourceFiles& files, const Architecture& architecture, const Layout& layout);

@@ -119,8 +119,9 @@ const std::map<std::string, Setter>& setters() {
       {"proj_bias", [](TimmArgs& a, const Json& v) { a.proj_bias = v.as_bool(); }},
       {"init_values",
        [](TimmArgs& a, const Json& v) {
-         const bool is_given = v.as_double() != 0.0;  // VisionTransformer asks for its truth, Eva for None
-         a.layer_scale = is_given || a.timm_class == TimmClass::eva;
+         // VisionTransformer and Beit ask for its truth, Eva for None
+         const bool is_given = v.as_double() != 0.0;
+         a.layer_scale = is_given || (a.timm_class == TimmClass::eva && !a.beit);
        }},
       {"pre_norm", [](TimmArgs& a, const Json& v) { a.pre_norm = v.as_bool(); }},
       {"use_pre_transformer_norm", [](TimmArgs& a, const Json& v) { a.pre_norm = v.as_bool(); }},
@@ -204,6 +205,12 @@ const std::map<std::string, Setter>& setters() {
       {"use_rot_pos_emb", [](TimmArgs& a, const Json& v) { a.rope = v.as_bool(); }},
       {"rope_type",
        [](TimmArgs& a, const Json& v) {
+         if (a.timm_class == TimmClass::naflex) {
+           const std::string_view type = v.as_string();
+           VIT_CHECK(type.empty() || type == "none", kWhere.with(ErrorKind::unsupported), v.where(), " = ",
+                     in_quotes(type), ": rotation in a NaFlex model is not implemented");
+           return;
+         }
          a.rope_type = read_choice<TimmRope>(
              v, {{"cat", TimmRope::cat}, {"mixed", TimmRope::mixed}, {"dinov3", TimmRope::dinov3}});
        }},
@@ -255,6 +262,175 @@ const std::map<std::string, bool>& neutral_values() {
   return values;
 }
 
+/// Switches of which timm's constructors only ask whether they are true: None is false.
+const std::set<std::string>& switches() {
+  static const std::set<std::string> keys = {"pool_include_prefix",
+                                             "class_token",
+                                             "no_embed_class",
+                                             "use_abs_pos_emb",
+                                             "pos_embed_antialias",
+                                             "pos_embed_align_corners",
+                                             "pos_embed_ar_preserving",
+                                             "qkv_bias",
+                                             "qkv_fused",
+                                             "proj_bias",
+                                             "pre_norm",
+                                             "use_pre_transformer_norm",
+                                             "final_norm",
+                                             "swiglu_mlp",
+                                             "qk_norm",
+                                             "scale_attn_norm",
+                                             "scale_attn_inner",
+                                             "scale_mlp_norm",
+                                             "scale_mlp",
+                                             "use_post_norm",
+                                             "use_rel_pos_bias",
+                                             "use_shared_rel_pos_bias",
+                                             "shared_rel_pos",
+                                             "attn_only_layer_scale",
+                                             "use_rot_pos_emb",
+                                             "rope_rotate_half"};
+  return keys;
+}
+
+/// Arguments of which only None, their default, is implemented, and switches for which that is false.
+const std::set<std::string>& null_only_keys() {
+  static const std::set<std::string> keys = {"rope_mrope_section",     "rope_ref_feat_shape",
+                                             "input_norm_layer",       "attn_gated",
+                                             "use_key_only_attn_mask", "pos_embed_use_grid_sample",
+                                             "scale_attn_inner_norm",  "enable_patch_interpolator",
+                                             "dynamic_img_pad"};
+  return keys;
+}
+
+/// What the class makes of None; whether it makes a model of it.
+using NullSetter = std::function<bool(TimmArgs&)>;
+
+const std::map<std::string, NullSetter>& null_setters() {
+  const auto is_naflex = [](const TimmArgs& a) { return a.timm_class == TimmClass::naflex; };
+  const auto reset_fc_norm = [](TimmArgs& a) {
+    a.fc_norm.reset();
+    const bool of_rel_pos = a.timm_class == TimmClass::vision_transformer && (a.rel_pos || a.shared_rel_pos);
+    if (of_rel_pos) a.fc_norm = false;  // VisionTransformerRelPos has a switch
+    return true;
+  };
+  static const std::map<std::string, NullSetter> table = {
+      {"img_size", is_naflex},  // which has a table of its own size
+      {"init_values",
+       [](TimmArgs& a) {
+         a.layer_scale = false;
+         return true;
+       }},
+      {"fc_norm", reset_fc_norm},
+      {"use_fc_norm", reset_fc_norm},
+      {"use_post_transformer_norm",
+       [](TimmArgs& a) {
+         a.post_norm.reset();
+         return true;
+       }},
+      {"norm_layer",
+       [](TimmArgs& a) {
+         a.rms_norm = false;
+         a.norm_eps = 1e-6;
+         return a.timm_class != TimmClass::eva;
+       }},
+      {"embed_norm_layer",
+       [](TimmArgs& a) {
+         a.embed_norm = false;
+         return true;
+       }},
+      {"act_layer",
+       [](TimmArgs& a) {
+         a.activation = Activation::gelu;
+         a.act_given = true;
+         return a.timm_class != TimmClass::eva;
+       }},
+      {"mlp_layer",
+       [=](TimmArgs& a) {
+         a.swiglu = a.swiglu_split = false;
+         return is_naflex(a);
+       }},
+      {"block_fn",
+       [=](TimmArgs& a) {
+         a.parallel = a.post_norm_blocks = false;
+         return is_naflex(a);
+       }},
+      {"attn_layer",
+       [=](TimmArgs& a) {
+         a.differential = false;
+         return is_naflex(a);
+       }},
+      {"attn_type",
+       [](TimmArgs& a) {
+         a.attn_type = TimmAttention::eva;  // all that is not "rope"
+         return true;
+       }},
+      {"num_kv_heads",
+       [](TimmArgs& a) {
+         a.num_kv_heads = 0;
+         return true;
+       }},
+      {"swiglu_align_to",
+       [](TimmArgs& a) {
+         a.swiglu_align_to = 0;
+         return true;
+       }},
+      {"rel_pos_dim",
+       [](TimmArgs& a) {
+         a.rel_pos_dim = 128;
+         return true;
+       }},
+      {"pos_embed_grid_size",
+       [](TimmArgs& a) {
+         a.pos_embed_grid_size = {};
+         return true;
+       }},
+      {"rope_type",
+       [=](TimmArgs& a) {
+         a.rope_type = TimmRope::none;
+         return !is_naflex(a);  // which builds other blocks then
+       }},
+      {"rope_grid_indexing",
+       [](TimmArgs& a) {
+         a.rope_xy = false;
+         return true;
+       }},
+      {"ref_feat_shape",
+       [](TimmArgs& a) {
+         a.ref_feat_shape = {};
+         return true;
+       }},
+      {"attn_pool_num_heads",
+       [](TimmArgs& a) {
+         a.attn_pool_num_heads = 0;
+         return true;
+       }},
+      {"attn_pool_mlp_ratio",
+       [](TimmArgs& a) {
+         a.attn_pool_mlp_ratio = 0.0;
+         a.attn_pool_mlp_dim = 0;
+         return true;
+       }},
+  };
+  return table;
+}
+
+/// null is the None that the constructor gets: it replaces the architecture's own value.
+void apply_null(TimmArgs& args, const std::string& key, const Json& value) {
+  if (null_only_keys().contains(key)) return;
+  if (switches().contains(key)) {
+    setters().at(key)(args, parse_json("false", value.where()));
+    return;
+  }
+  if (const auto setter = null_setters().find(key); setter != null_setters().end()) {
+    if (setter->second(args)) return;
+  } else {
+    VIT_CHECK(setters().contains(key), kWhere.with(ErrorKind::unsupported), value.where(),
+              ": unknown model argument");
+  }
+  fail(kWhere, value.where(), " is null, and this model cannot do without it");
+}
+
 }  // namespace
 
 TimmPool read_timm_pool(const Json& value) {
@@ -269,8 +445,7 @@ TimmPool read_timm_pool(const Json& value) {
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
   if (inert_keys().contains(key)) return;
   if (value.is_null()) {
-    if (key == "init_values") args.layer_scale = false;
-    if (key == "ref_feat_shape") args.ref_feat_shape = {};
+    apply_null(args, key, value);
     return;
   }
   if (const auto neutral = neutral_values().find(key); neutral != neutral_values().end()) {
@@ -292,9 +467,11 @@ void apply_timm_config(TimmArgs& args, const Json& config) {
     args.image_height = (*size)[1].as_size(kEdgeRange);
     args.image_width = (*size)[2].as_size(kEdgeRange);
   }
-  if (const auto classes = pretrained.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
-  // a global_pool next to it is for people: timm reads the one in model_args
-  if (const auto classes = config.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
+  // a global_pool next to num_classes is for people: timm reads the one in model_args
+  for (const Json& place : {pretrained, config}) {
+    const auto classes = place.find("num_classes");
+    if (classes && !classes->is_null()) apply_timm_arg(args, "num_classes", *classes);
+  }
   if (const auto model_args = config.find("model_args")) {
     model_args->expect(Json::Kind::object);
     for (std::size_t i = 0; i < model_args->size(); ++i) {

@@ -18,8 +18,9 @@ namespace vit::internal {
 /// The pooling that timm calls so; throws Error for another word.
 TimmPool read_timm_pool(const Json& value);
 
-/// Applies one model_args entry. Keys without effect on inference are accepted; an unknown key, or one whose
-/// value asks for something that is not implemented, throws Error naming file and key.
+/// Applies one model_args entry. null is None, which replaces the architecture's own value. Keys without
+/// effect on inference are accepted; an unknown key, or one whose value asks for something that is not
+/// implemented, throws Error naming file and key.
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value);
 
 /// Applies timm's config.json: size, classes and model_args.

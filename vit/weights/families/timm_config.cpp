@@ -17,10 +17,20 @@ constexpr Where kWhere{"timm_model_args", ErrorKind::format};
 /// F.interpolate's mode, antialias and align_corners as one.
 TableResampling table_resampling(const TimmArgs& args) {
   const bool bilinear = args.pos_embed_interp_mode == TableResampling::bilinear_antialias;
-  if (args.pos_embed_factorized) return TableResampling::bilinear;  // always linear
+  if (args.pos_embed_factorized) return TableResampling::bilinear;  // always linear, corners apart
   if (bilinear && args.pos_embed_align_corners) return TableResampling::bilinear_aligned;
   if (args.pos_embed_antialias) return args.pos_embed_interp_mode;
   return bilinear ? TableResampling::bilinear : TableResampling::bicubic;
+}
+
+/// Corners are aligned by plain bilinear resampling only; tables of columns and rows leave the argument out.
+void check_aligned_corners(const TimmArgs& args, std::string_view source) {
+  if (!args.pos_embed_align_corners || !args.pos_embed || args.pos_embed_factorized) return;
+  const bool bilinear = args.pos_embed_interp_mode == TableResampling::bilinear_antialias;
+  VIT_CHECK(
+      bilinear && !args.pos_embed_antialias, kWhere.with(ErrorKind::unsupported), source,
+      ": pos_embed_align_corners = true with pos_embed_interp_mode = \"", bilinear ? "bilinear" : "bicubic",
+      "\" and pos_embed_antialias = ", args.pos_embed_antialias ? "true" : "false", " is not implemented");
 }
 
 void set_position(const TimmArgs& args, ModelConfig& config) {
@@ -140,7 +150,7 @@ void set_head(const TimmArgs& args, ModelConfig& config, std::string_view source
   } else {
     const bool final_norm = args.post_norm.value_or(true);
     config.encoder.token_norm = final_norm && !fc_norm;
-    config.head.pooled_norm = final_norm && fc_norm;
+    config.head.pooled_norm = final_norm && fc_norm && !args.distilled;  // whose head leaves fc_norm out
   }
   config.head.num_classes = args.num_classes;
 }
@@ -165,6 +175,9 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, st
   VIT_CHECK(args.global_pool != TimmPool::token || args.class_token, kWhere, source,
             ": global_pool \"token\" needs a class token, and this model has none; give ",
             override_name("global_pool"), " = \"avg\", or \"first_token\" where the script reads token 0");
+  VIT_CHECK(!args.rope || args.rope_type != TimmRope::none, kWhere, source,
+            ": rope_type is null, and use_rot_pos_emb asks for a rotation");
+  check_aligned_corners(args, source);
   config.patch.bias = !args.pre_norm;
   config.tokens.class_token = args.class_token;
   config.tokens.distillation_token = args.distilled;

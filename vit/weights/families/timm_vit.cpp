@@ -142,6 +142,8 @@ constexpr Row kOuterProjection[] = {at(Place::outside, {Part::head_weight, "visu
                                     {Part::head_bias, ""}};
 static_assert(is_sound(kOuterProjection));
 
+constexpr Ignored kOfDistilled[] = {{"fc_norm.*", "the head of a distilled model leaves it out"}};
+
 const TensorEntry* outer_projection(const SourceFiles& files) {
   return files.match.prefix.ends_with("trunk.") ? files.find("visual.head.proj.weight", Place::outside)
                                                 : nullptr;
@@ -162,14 +164,17 @@ void set_stored_key_heads(const SourceFiles& files, ModelConfig& config) {
 }
 
 ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) {
-  TimmArgs stored = stored_args(files, architecture, timm_layout(files, architecture, architecture.args));
+  const TimmArgs declared = declared_args(files, architecture);
+  TimmArgs stored = stored_args(files, architecture, timm_layout(files, architecture, declared));
   const TensorEntry* const projection = outer_projection(files);
   if (projection != nullptr && projection->shape.size() == 2) stored.num_classes = projection->shape[0];
   Published model = read_published(files, architecture, stored, "timm", naflex_overrides(architecture));
   Layout layout = timm_layout(files, architecture, model.args);
   if (projection != nullptr) layout.add(kOuterProjection);
   if (!model.args.qkv_fused) set_stored_key_heads(files, model.config);
-  return finish(files, architecture, std::move(model), std::move(layout), {});
+  std::vector<std::span<const Ignored>> ignored;
+  if (model.args.distilled) ignored.push_back(kOfDistilled);
+  return finish(files, architecture, std::move(model), std::move(layout), std::move(ignored));
 }
 
 std::optional<Match> match(const SourceFiles& files) {
