@@ -1,5 +1,7 @@
 #include "vit/config/prompt_config.h"
 
+#include <cmath>
+
 #include "vit/base/check.h"
 
 namespace vit::internal {
@@ -47,6 +49,9 @@ void validate(const PromptConfig& c) {
   check_prompt_range("num_multimask_outputs", clicks.num_masks, 1, 64);
   check_prompt_range("iou_head_depth", clicks.iou_depth, 2, 64);
   check_prompt_range("iou_head_hidden_dim", clicks.iou_dim, 1, 65536);
+  VIT_CHECK(std::isfinite(clicks.mask_norm_eps) && clicks.mask_norm_eps >= 0 && clicks.mask_norm_eps < 1,
+            kPromptWhere, "layer_norm_eps of the prompt encoder must be in [0, 1), got ",
+            clicks.mask_norm_eps);
 }
 
 }  // namespace vit::internal

@@ -23,6 +23,8 @@ struct ClickConfig {
   std::size_t num_masks = 3;       // besides the one for prompts that are not ambiguous
   std::size_t iou_depth = 3;       // layers of the head that estimates the quality of masks
   std::size_t iou_dim = 256;       // their hidden width
+  float mask_norm_eps = 1e-6f;     // of the norms over channels of a mask that is given
+  bool prefers_stable = true;      // where one mask is asked for; false: always the first
   double stable_margin = 0.05;     // logits around 0 between which a stable mask has few pixels
   double stable_share = 0.98;      // pixels above the upper over those above the lower margin
 };

@@ -215,6 +215,7 @@ void ClickDecoder::decode(const ClickMaps& maps, const ClickInput& input, ClickO
 }
 
 std::size_t ClickDecoder::choose(const ClickOutput& out) const {
+  if (!config_.prefers_stable) return 0;
   const auto margin = static_cast<float>(config_.stable_margin);
   const std::span<const float> first(out.masks.data(), out.masks.num_elements() / out.ious.size());
   const auto above = [&](float limit) {

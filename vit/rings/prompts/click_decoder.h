@@ -88,7 +88,7 @@ class ClickDecoder {
   void encode(TensorView<const float> tokens, ClickMaps& maps, PromptMemory& memory) const;
   void decode(const ClickMaps& maps, const ClickInput& input, ClickOutput& out, PromptMemory& memory) const;
   /// The mask to take where one is asked for: the first if small changes of the threshold leave it, else the
-  /// best of the others.
+  /// best of the others; always the first if the configuration does not ask for stable ones.
   std::size_t choose(const ClickOutput& out) const;
 
  private:

@@ -245,7 +245,7 @@ class DetectorBuilder {
 
  public:
   ClickDecoder build_clicks() const {
-    constexpr float kMapEps = 1e-6f;  // of norms of channels of maps
+    constexpr float kMapEps = 1e-6f;  // of the norm of channels of maps, which no configuration changes
     const ClickConfig& c = *config_.clicks;
     const std::string name = "clicks.";
     ClickLayers out{.neck = click_neck(),
@@ -257,8 +257,8 @@ class DetectorBuilder {
                     .mask = {.conv1 = linear(name + "mask.conv1", float32_),
                              .conv2 = linear(name + "mask.conv2", float32_),
                              .conv3 = linear(name + "mask.conv3", float32_),
-                             .norm1 = norm(name + "mask.layer_norm1", kMapEps),
-                             .norm2 = norm(name + "mask.layer_norm2", kMapEps)},
+                             .norm1 = norm(name + "mask.layer_norm1", c.mask_norm_eps),
+                             .norm2 = norm(name + "mask.layer_norm2", c.mask_norm_eps)},
                     .first_tokens = first_tokens(),
                     .layers = {},
                     .final_attention = attention(name + "two_way.final_attn_token_to_image",

@@ -1,8 +1,12 @@
 // SAM 3's detector: neck, geometry encoder, fusion encoder, decoder, scoring and masks, by itself or in the
 // whole model. Source: transformers, models/sam3 and sam3_video.
 #include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/hf_sam3.h"
 #include "vit/weights/families/tower.h"
@@ -70,7 +74,25 @@ constexpr Ignored kTrackerIgnored[] = {
     {"*", "not read: image tower", Place::outside},
 };
 
+/// The levels of the neck: twice and once enlarged, as it is, and halved, which nothing reads.
+void check_levels(const Json& vision) {
+  constexpr double kFactors[] = {4.0, 2.0, 1.0, 0.5};
+  const auto factors = vision.find("scale_factors");
+  if (!factors) return;
+  factors->expect(Json::Kind::array);
+  std::vector<std::string> found;
+  bool same = factors->size() == std::size(kFactors);
+  for (std::size_t i = 0; i < factors->size(); ++i) {
+    const double factor = (*factors)[i].as_double();
+    same = same && factor == kFactors[i];
+    found.push_back(text(factor));
+  }
+  VIT_CHECK(same, kWhere.with(ErrorKind::unsupported), factors->where(), " are [", listed(found),
+            "], only [4, 2, 1, 0.5] is implemented");
+}
+
 PromptLayersConfig read_layers(const Json& json, std::size_t depth) {
+  check_sam3_activation(json, {"relu"});
   return {.depth = json.find_size("num_layers", kCount).value_or(depth),
           .num_heads = json.find_size("num_attention_heads", kCount).value_or(8),
           .mlp_dim = json.find_size("intermediate_size", kCount).value_or(2048)};
@@ -80,6 +102,7 @@ PromptConfig read_config(const Json& json) {
   const Json vision = sam3_part(json, "vision_config"), backbone = sam3_part(vision, "backbone_config");
   const Json geometry = sam3_part(json, "geometry_encoder_config"),
              decoder = sam3_part(json, "detr_decoder_config");
+  check_levels(vision);
   PromptConfig c{.family = "sam3"};
   c.dim = vision.find_size("fpn_hidden_size", kCount).value_or(256);
   c.backbone_dim = backbone.find_size("hidden_size", kCount).value_or(1024);
@@ -106,6 +129,11 @@ Json sam3_part(const Json& config, const char* key) {
   VIT_CHECK(!found || found->is_object(), hf_sam3_detector::kWhere.with(ErrorKind::format), found->where(),
             ": expected an object");
   return found ? *found : parse_json("{}", config.where());
+}
+
+void check_sam3_activation(const Json& part, const std::vector<std::string>& names) {
+  const auto found = part.find("hidden_act");
+  if (found && std::ranges::find(names, found->as_string()) == names.end()) refuse_choice(*found, names);
 }
 
 std::optional<ParsedPrompts> read_prompt_detector(const SourceFiles& files) {

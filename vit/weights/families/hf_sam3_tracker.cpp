@@ -46,6 +46,7 @@ ClickConfig read_config(const Json& json) {
   const auto size = [](const Json& of, const char* key, std::size_t fallback) {
     return of.find_size(key, kCount).value_or(fallback);
   };
+  check_sam3_activation(prompts, {"gelu", "gelu_python"});
   ClickConfig c;
   c.layers = {.depth = size(decoder, "num_hidden_layers", 2),
               .num_heads = size(decoder, "num_attention_heads", 8),
@@ -55,6 +56,8 @@ ClickConfig read_config(const Json& json) {
   c.num_masks = size(decoder, "num_multimask_outputs", 3);
   c.iou_depth = size(decoder, "iou_head_depth", 3);
   c.iou_dim = size(decoder, "iou_head_hidden_dim", 256);
+  c.mask_norm_eps = static_cast<float>(prompts.find_double("layer_norm_eps").value_or(1e-6));
+  c.prefers_stable = decoder.find_bool("dynamic_multimask_via_stability").value_or(true);
   c.stable_margin = decoder.find_double("dynamic_multimask_stability_delta").value_or(0.05);
   c.stable_share = decoder.find_double("dynamic_multimask_stability_thresh").value_or(0.98);
   return c;
