@@ -262,175 +262,6 @@ const std::map<std::string, bool>& neutral_values() {
   return values;
 }
 
-/// Switches of which timm's constructors only ask whether they are true: None is false.
-const std::set<std::string>& switches() {
-  static const std::set<std::string> keys = {"pool_include_prefix",
-                                             "class_token",
-                                             "no_embed_class",
-                                             "use_abs_pos_emb",
-                                             "pos_embed_antialias",
-                                             "pos_embed_align_corners",
-                                             "pos_embed_ar_preserving",
-                                             "qkv_bias",
-                                             "qkv_fused",
-                                             "proj_bias",
-                                             "pre_norm",
-                                             "use_pre_transformer_norm",
-                                             "final_norm",
-                                             "swiglu_mlp",
-                                             "qk_norm",
-                                             "scale_attn_norm",
-                                             "scale_attn_inner",
-                                             "scale_mlp_norm",
-                                             "scale_mlp",
-                                             "use_post_norm",
-                                             "use_rel_pos_bias",
-                                             "use_shared_rel_pos_bias",
-                                             "shared_rel_pos",
-                                             "attn_only_layer_scale",
-                                             "use_rot_pos_emb",
-                                             "rope_rotate_half"};
-  return keys;
-}
-
-/// Arguments of which only None, their default, is implemented, and switches for which that is false.
-const std::set<std::string>& null_only_keys() {
-  static const std::set<std::string> keys = {"rope_mrope_section",     "rope_ref_feat_shape",
-                                             "input_norm_layer",       "attn_gated",
-                                             "use_key_only_attn_mask", "pos_embed_use_grid_sample",
-                                             "scale_attn_inner_norm",  "enable_patch_interpolator",
-                                             "dynamic_img_pad"};
-  return keys;
-}
-
-/// What the class makes of None; whether it makes a model of it.
-using NullSetter = std::function<bool(TimmArgs&)>;
-
-const std::map<std::string, NullSetter>& null_setters() {
-  const auto is_naflex = [](const TimmArgs& a) { return a.timm_class == TimmClass::naflex; };
-  const auto reset_fc_norm = [](TimmArgs& a) {
-    a.fc_norm.reset();
-    const bool of_rel_pos = a.timm_class == TimmClass::vision_transformer && (a.rel_pos || a.shared_rel_pos);
-    if (of_rel_pos) a.fc_norm = false;  // VisionTransformerRelPos has a switch
-    return true;
-  };
-  static const std::map<std::string, NullSetter> table = {
-      {"img_size", is_naflex},  // which has a table of its own size
-      {"init_values",
-       [](TimmArgs& a) {
-         a.layer_scale = false;
-         return true;
-       }},
-      {"fc_norm", reset_fc_norm},
-      {"use_fc_norm", reset_fc_norm},
-      {"use_post_transformer_norm",
-       [](TimmArgs& a) {
-         a.post_norm.reset();
-         return true;
-       }},
-      {"norm_layer",
-       [](TimmArgs& a) {
-         a.rms_norm = false;
-         a.norm_eps = 1e-6;
-         return a.timm_class != TimmClass::eva;
-       }},
-      {"embed_norm_layer",
-       [](TimmArgs& a) {
-         a.embed_norm = false;
-         return true;
-       }},
-      {"act_layer",
-       [](TimmArgs& a) {
-         a.activation = Activation::gelu;
-         a.act_given = true;
-         return a.timm_class != TimmClass::eva;
-       }},
-      {"mlp_layer",
-       [=](TimmArgs& a) {
-         a.swiglu = a.swiglu_split = false;
-         return is_naflex(a);
-       }},
-      {"block_fn",
-       [=](TimmArgs& a) {
-         a.parallel = a.post_norm_blocks = false;
-         return is_naflex(a);
-       }},
-      {"attn_layer",
-       [=](TimmArgs& a) {
-         a.differential = false;
-         return is_naflex(a);
-       }},
-      {"attn_type",
-       [](TimmArgs& a) {
-         a.attn_type = TimmAttention::eva;  // all that is not "rope"
-         return true;
-       }},
-      {"num_kv_heads",
-       [](TimmArgs& a) {
-         a.num_kv_heads = 0;
-         return true;
-       }},
-      {"swiglu_align_to",
-       [](TimmArgs& a) {
-         a.swiglu_align_to = 0;
-         return true;
-       }},
-      {"rel_pos_dim",
-       [](TimmArgs& a) {
-         a.rel_pos_dim = 128;
-         return true;
-       }},
-      {"pos_embed_grid_size",
-       [](TimmArgs& a) {
-         a.pos_embed_grid_size = {};
-         return true;
-       }},
-      {"rope_type",
-       [=](TimmArgs& a) {
-         a.rope_type = TimmRope::none;
-         return !is_naflex(a);  // which builds other blocks then
-       }},
-      {"rope_grid_indexing",
-       [](TimmArgs& a) {
-         a.rope_xy = false;
-         return true;
-       }},
-      {"ref_feat_shape",
-       [](TimmArgs& a) {
-         a.ref_feat_shape = {};
-         return true;
-       }},
-      {"attn_pool_num_heads",
-       [](TimmArgs& a) {
-         a.attn_pool_num_heads = 0;
-         return true;
-       }},
-      {"attn_pool_mlp_ratio",
-       [](TimmArgs& a) {
-         a.attn_pool_mlp_ratio = 0.0;
-         a.attn_pool_mlp_dim = 0;
-         return true;
-       }},
-  };
-  return table;
-}
-
-/// null is the None that the constructor gets: it replaces the architecture's own value.
-void apply_null(TimmArgs& args, const std::string& key, const Json& value) {
-  if (null_only_keys().contains(key)) return;
-  if (switches().contains(key)) {
-    setters().at(key)(args, parse_json("false", value.where()));
-    return;
-  }
-  if (const auto setter = null_setters().find(key); setter != null_setters().end()) {
-    if (setter->second(args)) return;
-  } else {
-    VIT_CHECK(setters().contains(key), kWhere.with(ErrorKind::unsupported), value.where(),
-              ": unknown model argument");
-  }
-  fail(kWhere, value.where(), " is null, and this model cannot do without it");
-}
-
 }  // namespace
 
 TimmPool read_timm_pool(const Json& value) {
@@ -444,10 +275,7 @@ TimmPool read_timm_pool(const Json& value) {
 
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
   if (inert_keys().contains(key)) return;
-  if (value.is_null()) {
-    apply_null(args, key, value);
-    return;
-  }
+  if (value.is_null() && apply_timm_null(args, key, value)) return;
   if (const auto neutral = neutral_values().find(key); neutral != neutral_values().end()) {
     VIT_CHECK(value.as_bool() == neutral->second, kWhere.with(ErrorKind::unsupported), value.where(), " = ",
               neutral->second ? "false" : "true", " is not implemented");
@@ -456,6 +284,7 @@ void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
   const auto setter = setters().find(key);
   VIT_CHECK(setter != setters().end(), kWhere.with(ErrorKind::unsupported), value.where(),
             ": unknown model argument");
+  VIT_CHECK(!value.is_null(), kWhere, value.where(), " is null, and this model cannot do without it");
   setter->second(args, value);
 }
 

@@ -23,6 +23,9 @@ TimmPool read_timm_pool(const Json& value);
 /// implemented, throws Error naming file and key.
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value);
 
+/// The part of apply_timm_arg() for null; false if the class does not take it, or the key is unknown.
+bool apply_timm_null(TimmArgs& args, const std::string& key, const Json& value);
+
 /// Applies timm's config.json: size, classes and model_args.
 void apply_timm_config(TimmArgs& args, const Json& config);
 
