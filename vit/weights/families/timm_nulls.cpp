@@ -1,6 +1,5 @@
 // null in timm's model_args: the None that the constructor gets, in place of the architecture's own value.
 // Source: timm's classes, tried with None for every argument.
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -51,116 +50,49 @@ const std::set<std::string>& null_only_keys() {
   return keys;
 }
 
-/// What the class makes of None; whether it makes a model of it.
-using NullSetter = std::function<bool(TimmArgs&)>;
+/// Sets what the class makes of None.
+using Reset = void (*)(TimmArgs&);
 
-const std::map<std::string, NullSetter>& null_setters() {
-  const auto is_naflex = [](const TimmArgs& a) { return a.timm_class == TimmClass::naflex; };
-  const auto reset_fc_norm = [](TimmArgs& a) {
-    a.fc_norm.reset();
-    const bool of_rel_pos = a.timm_class == TimmClass::vision_transformer && (a.rel_pos || a.shared_rel_pos);
-    if (of_rel_pos) a.fc_norm = false;  // VisionTransformerRelPos has a switch
-    return true;
-  };
-  static const std::map<std::string, NullSetter> table = {
-      {"img_size", is_naflex},  // which has a table of its own size
-      {"init_values",
-       [](TimmArgs& a) {
-         a.layer_scale = false;
-         return true;
-       }},
+void reset_fc_norm(TimmArgs& a) {
+  a.fc_norm.reset();
+  const bool of_rel_pos = a.timm_class == TimmClass::vision_transformer && (a.rel_pos || a.shared_rel_pos);
+  if (of_rel_pos) a.fc_norm = false;  // VisionTransformerRelPos has a switch
+}
+
+const std::map<std::string, Reset>& resets() {
+  static const std::map<std::string, Reset> table = {
+      {"img_size", [](TimmArgs&) {}},  // NaFlexViT has a table of its own size
+      {"init_values", [](TimmArgs& a) { a.layer_scale = false; }},
       {"fc_norm", reset_fc_norm},
       {"use_fc_norm", reset_fc_norm},
-      {"use_post_transformer_norm",
-       [](TimmArgs& a) {
-         a.post_norm.reset();
-         return true;
-       }},
-      {"norm_layer",
-       [](TimmArgs& a) {
-         a.rms_norm = false;
-         a.norm_eps = 1e-6;
-         return a.timm_class != TimmClass::eva;
-       }},
-      {"embed_norm_layer",
-       [](TimmArgs& a) {
-         a.embed_norm = false;
-         return true;
-       }},
-      {"act_layer",
-       [](TimmArgs& a) {
-         a.activation = Activation::gelu;
-         a.act_given = true;
-         return a.timm_class != TimmClass::eva;
-       }},
-      {"mlp_layer",
-       [=](TimmArgs& a) {
-         a.swiglu = a.swiglu_split = false;
-         return is_naflex(a);
-       }},
-      {"block_fn",
-       [=](TimmArgs& a) {
-         a.parallel = a.post_norm_blocks = false;
-         return is_naflex(a);
-       }},
-      {"attn_layer",
-       [=](TimmArgs& a) {
-         a.differential = false;
-         return is_naflex(a);
-       }},
-      {"attn_type",
-       [](TimmArgs& a) {
-         a.attn_type = TimmAttention::eva;  // all that is not "rope"
-         return true;
-       }},
-      {"num_kv_heads",
-       [](TimmArgs& a) {
-         a.num_kv_heads = 0;
-         return true;
-       }},
-      {"swiglu_align_to",
-       [](TimmArgs& a) {
-         a.swiglu_align_to = 0;
-         return true;
-       }},
-      {"rel_pos_dim",
-       [](TimmArgs& a) {
-         a.rel_pos_dim = 128;
-         return true;
-       }},
-      {"pos_embed_grid_size",
-       [](TimmArgs& a) {
-         a.pos_embed_grid_size = {};
-         return true;
-       }},
-      {"rope_type",
-       [=](TimmArgs& a) {
-         a.rope_type = TimmRope::none;
-         return !is_naflex(a);  // which builds other blocks then
-       }},
-      {"rope_grid_indexing",
-       [](TimmArgs& a) {
-         a.rope_xy = false;
-         return true;
-       }},
-      {"ref_feat_shape",
-       [](TimmArgs& a) {
-         a.ref_feat_shape = {};
-         return true;
-       }},
-      {"attn_pool_num_heads",
-       [](TimmArgs& a) {
-         a.attn_pool_num_heads = 0;
-         return true;
-       }},
-      {"attn_pool_mlp_ratio",
-       [](TimmArgs& a) {
-         a.attn_pool_mlp_ratio = 0.0;
-         a.attn_pool_mlp_dim = 0;
-         return true;
-       }},
+      {"use_post_transformer_norm", [](TimmArgs& a) { a.post_norm.reset(); }},
+      {"norm_layer", [](TimmArgs& a) { a.rms_norm = false, a.norm_eps = 1e-6; }},
+      {"embed_norm_layer", [](TimmArgs& a) { a.embed_norm = false; }},
+      {"act_layer", [](TimmArgs& a) { a.activation = Activation::gelu, a.act_given = true; }},
+      {"mlp_layer", [](TimmArgs& a) { a.swiglu = a.swiglu_split = false; }},
+      {"block_fn", [](TimmArgs& a) { a.parallel = a.post_norm_blocks = false; }},
+      {"attn_layer", [](TimmArgs& a) { a.differential = false; }},
+      {"attn_type", [](TimmArgs& a) { a.attn_type = TimmAttention::eva; }},  // all that is not "rope"
+      {"num_kv_heads", [](TimmArgs& a) { a.num_kv_heads = 0; }},
+      {"swiglu_align_to", [](TimmArgs& a) { a.swiglu_align_to = 0; }},
+      {"rel_pos_dim", [](TimmArgs& a) { a.rel_pos_dim = 128; }},
+      {"pos_embed_grid_size", [](TimmArgs& a) { a.pos_embed_grid_size = {}; }},
+      {"rope_type", [](TimmArgs& a) { a.rope_type = TimmRope::none; }},
+      {"rope_grid_indexing", [](TimmArgs& a) { a.rope_xy = false; }},
+      {"ref_feat_shape", [](TimmArgs& a) { a.ref_feat_shape = {}; }},
+      {"attn_pool_num_heads", [](TimmArgs& a) { a.attn_pool_num_heads = 0; }},
+      {"attn_pool_mlp_ratio", [](TimmArgs& a) { a.attn_pool_mlp_ratio = 0.0, a.attn_pool_mlp_dim = 0; }},
   };
   return table;
+}
+
+/// Whether the class makes a model of None, or one that is implemented.
+bool takes_null(TimmClass timm_class, const std::string& key) {
+  static const std::set<std::string> by_naflex = {"img_size", "mlp_layer", "block_fn", "attn_layer"};
+  static const std::set<std::string> not_by_eva = {"norm_layer", "act_layer"};
+  if (key == "rope_type") return timm_class != TimmClass::naflex;  // which builds other blocks then
+  return (timm_class == TimmClass::naflex || !by_naflex.contains(key)) &&
+         (timm_class != TimmClass::eva || !not_by_eva.contains(key));
 }
 
 }  // namespace
@@ -171,8 +103,10 @@ bool apply_timm_null(TimmArgs& args, const std::string& key, const Json& value) 
     apply_timm_arg(args, key, parse_json("false", value.where()));
     return true;
   }
-  const auto setter = null_setters().find(key);
-  return setter != null_setters().end() && setter->second(args);
+  const auto reset = resets().find(key);
+  if (reset == resets().end() || !takes_null(args.timm_class, key)) return false;
+  reset->second(args);
+  return true;
 }
 
 }  // namespace vit::internal
