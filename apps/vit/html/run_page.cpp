@@ -77,19 +77,18 @@ void add_pictures(HtmlPage& page, std::span<const Input> inputs, const CommonOpt
   const std::vector<Input> found = find_inputs(unknown);
   for (const Input& input : found) known.emplace(input.name, &input);
   // In the order of files and of their parts: frames of a video, which is read once from its beginning.
-  using Picture = std::pair<const Input*, std::span<PageItem* const>>;
-  std::vector<Picture> pictures;
-  for (const auto& [name, same] : items) pictures.emplace_back(known.at(name), same);
-  std::ranges::sort(pictures, {}, [](const Picture& picture) {
-    return std::tie(picture.first->path, picture.first->pixels_index);
-  });
+  using Items = std::pair<const Input*, std::span<PageItem* const>>;
+  std::vector<Items> by_input;
+  for (const auto& [name, same] : items) by_input.emplace_back(known.at(name), same);
+  std::ranges::sort(by_input, {},
+                    [](const Items& of) { return std::tie(of.first->path, of.first->pixels_index); });
   std::vector<Input> wanted;
-  for (const auto& [input, same] : pictures) wanted.push_back(*input);
+  for (const auto& [input, same] : by_input) wanted.push_back(*input);
   const std::vector<Thumbnail> thumbnails = make_thumbnails(
       wanted,
       {.threads = options.session.threads, .progress = options.progress_mode(), .page_bytes = kMaxPageBytes});
   std::size_t i = 0;
-  for (const auto& [input, same] : pictures) {
+  for (const auto& [input, same] : by_input) {
     const ImageSize size = thumbnails[i].size;
     for (PageItem* const item : same) {
       item->thumbnail = thumbnails[i];

@@ -99,14 +99,22 @@ Activation read_hf_activation(const Json& config, Activation fallback, const cha
                                          {"relu", Activation::relu}});
 }
 
+std::optional<Json> find_nested(const Json& config, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys)
+    if (const auto found = config.find(key); found && found->is_object()) return found;
+  return std::nullopt;
+}
+
+Json nested_config(const Json& config, std::initializer_list<std::string_view> keys) {
+  return find_nested(config, keys).value_or(config);
+}
+
 Json hf_tower_part(const Json& config, const std::string& tower) {
   constexpr std::string_view kWithDict[] = {"altclip", "chinese_clip", "clip", "clipseg", "metaclip_2"};
   const std::string type = config.find_string("model_type").value_or("");
-  std::vector<std::string> keys{tower + "_config"};
-  if (std::ranges::find(kWithDict, type) != std::end(kWithDict)) keys.insert(keys.begin(), keys[0] + "_dict");
-  for (const std::string& key : keys)
-    if (const auto nested = config.find(key); nested && nested->is_object()) return *nested;
-  return config;
+  const bool has_dict = std::ranges::find(kWithDict, type) != std::end(kWithDict);
+  const std::string key = tower + "_config", dict = key + "_dict";
+  return nested_config(config, {has_dict ? dict : key, key});
 }
 
 void set_hf_mlp(const Json& json, ModelConfig& c) {

@@ -1,6 +1,7 @@
 // What the pages of the Hugging Face families share: reading config.json with the defaults of its class.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ std::string hf_architecture(const SourceFiles& files);
 
 /// Whether config.json names a class whose name contains `part`: "ForImageClassification", "WithProjection".
 bool hf_class_contains(const Json& config, std::string_view part);
+
+/// The object under the first of these keys that has one.
+std::optional<Json> find_nested(const Json& config, std::initializer_list<std::string_view> keys);
+/// The same; `config` itself if there is none.
+Json nested_config(const Json& config, std::initializer_list<std::string_view> keys);
 
 /// The part of config.json of a tower, "vision" or "text": vision_config; in CLIP and what was made of it
 /// vision_config_dict before that; the whole if there is neither.

@@ -3,6 +3,7 @@
 // image is a pair of equal ones, so the weights of both halves are added. Source: transformers,
 // models/ernie4_5_vl_moe and its conversion.
 #include "vit/base/check.h"
+#include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/tower.h"
 
 namespace vit::internal {
@@ -60,8 +61,7 @@ void set_merger(const SourceFiles& files, const Json& json, ModelConfig& c) {
   merger.add(MergerPlace::projection, MergerLinear{.dim = rows_of_tensor(files, "resampler_model.mlp.weight",
                                                                          Place::outside, text_width(files)),
                                                    .bias = true});
-  const auto text = files.config->find("text_config");
-  const Json& of_text = text && text->is_object() ? *text : *files.config;
+  const Json of_text = nested_config(*files.config, {"text_config"});
   const double eps = of_text.find_double("rms_norm_eps").value_or(1e-5);
   merger.add(MergerPlace::out_norm,
              MergerNorm{.norm = {.kind = NormKind::rms, .eps = static_cast<float>(eps)}});

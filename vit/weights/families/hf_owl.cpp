@@ -57,14 +57,9 @@ bool is_second(const SourceFiles& files) {
   return hf_model_type(files) == "owlv2";
 }
 
-Json part_of(const SourceFiles& files, const char* key) {
-  const auto nested = files.config->find(key);
-  return nested && nested->is_object() ? *nested : *files.config;
-}
-
 ModelConfig read_config(const SourceFiles& files) {
   const bool second = is_second(files);
-  ModelConfig c = read_hf_sizes(files, part_of(files, "vision_config"),
+  ModelConfig c = read_hf_sizes(files, hf_tower_part(*files.config, "vision"),
                                 {.patch_size = second ? 16u : 32u,
                                  .image_size = 768,
                                  .norm_eps = 1e-5,
@@ -83,7 +78,7 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
   const TensorEntry* const vectors = files.find("class_head.dense0.bias", Place::outside);
   const std::size_t width = vectors != nullptr && !vectors->shape.empty()
                                 ? vectors->shape[0]
-                                : part_of(files, "text_config").find_size("hidden_size").value_or(512);
+                                : hf_tower_part(*files.config, "text").find_size("hidden_size").value_or(512);
   DenseBranch branch{
       .name = "",
       .taps = {backbone.encoder.depth - 1},

@@ -16,7 +16,7 @@ constexpr std::string_view kPrefixes[] = {"", "vision_encoder."};
 constexpr Ignored kIgnored[] = {{"*", "of the model around the encoder, which is not read", Place::outside}};
 
 ParsedModel read(const SourceFiles& files) {
-  return {.config = hf_sam_config(files, vision_config_of(*files.config)),
+  return {.config = hf_sam_config(files, hf_tower_part(*files.config, "vision")),
           .layout = {kSamRows},
           .ignored = {kIgnored}};
 }

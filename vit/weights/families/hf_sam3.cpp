@@ -41,9 +41,8 @@ constexpr Ignored kIgnored[] = {
 /// The configuration of the encoder in that of a model.
 Json encoder_config(const Json& config) {
   Json found = config;
-  for (const char* key : {"detector_config", "vision_config", "backbone_config"}) {
-    if (const auto inner = found.find(key); inner && inner->is_object()) found = *inner;
-  }
+  for (const char* key : {"detector_config", "vision_config", "backbone_config"})
+    found = nested_config(found, {key});
   return found;
 }
 

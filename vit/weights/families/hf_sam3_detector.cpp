@@ -147,8 +147,7 @@ std::optional<ParsedPrompts> read_prompt_detector(const SourceFiles& files) {
   const auto detector = match_anchor(files, kAnchor, kPrefixes);
   const auto found = detector ? detector : match_anchor(files, kTrackerAnchor, kTrackerPrefixes);
   if (!found) return std::nullopt;
-  const auto nested = files.config->find("detector_config");
-  ParsedPrompts out{.config = read_config(nested && nested->is_object() ? *nested : *files.config),
+  ParsedPrompts out{.config = read_config(nested_config(*files.config, {"detector_config"})),
                     .match = *found,
                     .layout = {},
                     .ignored = {}};

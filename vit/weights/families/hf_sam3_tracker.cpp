@@ -74,8 +74,7 @@ void add_sam3_tracker(const SourceFiles& files, ParsedPrompts& out) {
       files, "fpn_layers.2.proj1.weight",
       {"tracker_neck.", "tracker_model.tracker_neck.", "tracker_model.tracker_model.tracker_neck."});
   if (!tracker || !neck) return;
-  const auto nested = files.config->find("tracker_config");
-  out.config.clicks = read_config(nested && nested->is_object() ? *nested : *files.config);
+  out.config.clicks = read_config(nested_config(*files.config, {"tracker_config"}));
   out.named.push_back({"clicks.", *tracker, kRows});
   out.named.push_back({"clicks.neck.", *neck + "fpn_layers.", kSam3Neck});
 }

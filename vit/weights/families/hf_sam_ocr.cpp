@@ -32,7 +32,7 @@ constexpr Row kFormulaNet[] = {
 static_assert(is_sound(kGotOcr) && is_sound(kFormulaNet));
 
 ParsedModel read(const SourceFiles& files) {
-  const Json json = vision_config_of(*files.config);
+  const Json json = hf_tower_part(*files.config, "vision");
   const std::string type = hf_model_type(files);
   ParsedModel out{.config = hf_sam_config(files, json), .layout = {kSamRows}, .ignored = {kIgnored}};
   out.config.image.stack = StackRule::apart;  // tiles

@@ -91,8 +91,7 @@ bool is_known(const std::string& type) {
 
 /// Where a model for videos has its detector.
 Json detector_of(const Json& json) {
-  const auto detector = json.find("detector_config");
-  return detector && detector->is_object() ? *detector : json;
+  return nested_config(json, {"detector_config"});
 }
 
 std::int32_t end_token_of(const Json& json) {

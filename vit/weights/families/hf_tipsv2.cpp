@@ -73,13 +73,8 @@ constexpr std::string_view kImagePrefixes[] = {"vision_encoder.", "vision_model.
 constexpr const char* kOriginalPatch = "patch_embed.proj.weight";
 constexpr const char* kModulePatch = "embeddings.patch_embeddings.projection.weight";
 
-Json nested_config(const Json& json, const char* key) {
-  const auto nested = json.find(key);
-  return nested && nested->is_object() ? *nested : json;
-}
-
 ModelConfig read_image_config(const SourceFiles& files) {
-  const Json json = nested_config(*files.config, "vision_config");
+  const Json json = hf_tower_part(*files.config, "vision");
   ModelConfig c = read_hf_sizes(files, json, {.patch_size = 14, .image_size = 448, .norm_eps = 1e-6});
   c.family = "tipsv2";
   const double ratio = json.find_double("mlp_ratio").value_or(4.0);
@@ -160,7 +155,7 @@ constexpr Ignored kIgnoredText[] = {
 };
 
 TextConfig read_text_config(const SourceFiles& files) {
-  const Json json = nested_config(*files.config, "text_config");
+  const Json json = hf_tower_part(*files.config, "text");
   TextConfig c;
   c.family = "tipsv2";
   c.library = "transformers";

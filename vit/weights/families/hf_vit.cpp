@@ -100,8 +100,7 @@ bool has_pooler(const SourceFiles& files, const ModelConfig& config) {
 
 ModelConfig read_config(const SourceFiles& files) {
   const std::string type = hf_model_type(files);
-  const auto image_config = type == "flava" ? files.config->find("image_config") : std::nullopt;
-  const Json json = image_config && image_config->is_object() ? *image_config : *files.config;
+  const Json json = type == "flava" ? nested_config(*files.config, {"image_config"}) : *files.config;
   ModelConfig c = read_hf_sizes(files, json, {.norm_eps = type == "vit_msn" ? 1e-6 : 1e-12});
   c.family = type.starts_with("flava") ? "flava" : type;
   c.attention.qkv_bias = json.find_bool("qkv_bias").value_or(true);

@@ -57,10 +57,4 @@ ModelConfig hf_sam_config(const SourceFiles& files, const Json& json);
 /// Adds two convolutions of stride 2, so wide.
 void add_strided_convolutions(MergerConfig& merger, std::size_t first, std::size_t second, bool bias = false);
 
-/// The configuration of a tower in that of a model.
-inline Json vision_config_of(const Json& config) {
-  const auto inner = config.find("vision_config");
-  return inner && inner->is_object() ? *inner : config;
-}
-
 }  // namespace vit::internal

@@ -165,22 +165,16 @@ constexpr Ignored kIgnored[] = {
     {"patch_positional_embedding.inv_freq", "frequencies, recomputed"},
 };
 
-std::optional<Json> nested(const Json& config, std::initializer_list<const char*> keys) {
-  for (const char* key : keys) {
-    if (const auto found = config.find(key); found && found->is_object()) return found;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 constinit const std::span<const Ignored> kWholeModelIgnored = kIgnored;
 
 bool is_whole_model(const Json& config) {
-  if (nested(config, {"vision_encoder"}) && !config.find("model_type")) return true;  // Mistral's params.json
+  if (find_nested(config, {"vision_encoder"}) && !config.find("model_type"))
+    return true;  // Mistral's params.json
   const auto type = config.find_string("model_type");
   return type && std::ranges::find(kWholeModels, *type) != std::end(kWholeModels) &&
-         (nested(config, {"vision_config", "thinker_config", "vlm_config"}) || *type != "pixtral");
+         (find_nested(config, {"vision_config", "thinker_config", "vlm_config"}) || *type != "pixtral");
 }
 
 bool is_page_model(const Json& config) {
@@ -194,12 +188,12 @@ bool is_tower_name(std::string_view name) {
 }
 
 Json whole_config(const Json& config) {
-  return nested(config, {"thinker_config", "vlm_config"}).value_or(config);
+  return nested_config(config, {"thinker_config", "vlm_config"});
 }
 
 Json tower_config(const Json& config) {
   const Json outer = whole_config(config);
-  return nested(outer, {"vision_config", "vision_encoder"}).value_or(outer);
+  return nested_config(outer, {"vision_config", "vision_encoder"});
 }
 
 bool has_model_type(const SourceFiles& files, std::initializer_list<std::string_view> types) {
