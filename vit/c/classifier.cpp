@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 #include "vit/checkpoint.h"
@@ -93,7 +94,7 @@ vit_status vit_classifier_run(const vit_classifier* classifier, vit_session* ses
     return run_inputs(known, InputList(inputs, num_inputs, known.model().config().image.num_channels),
                       classes.request(), out, [&](std::size_t index, const ImageOutputs& outputs) {
                         classes.values(outputs, values);
-                        std::string defect = defect_of(values);
+                        std::string defect = defect_of(values, "[Session] the logits are");
                         if (defect.empty())
                           out.column({VIT_LOGITS}, VIT_FLOAT32).put(index, values.data(), {values.size()});
                         return defect;

@@ -92,7 +92,5 @@ vit_status run_inputs(Session& session, const InputList& inputs, const Request& 
 vit_status run_sized_inputs(Session& session, const InputList& inputs, const Request& request,
                             vit_results& results,
                             const std::function<std::string(const StreamedImage&)>& store);
-/// Why these numbers cannot be used; "" if one can.
-std::string defect_of(std::span<const float> numbers);
 
 }  // namespace vit::internal

@@ -2,11 +2,11 @@
 #include "vit/c.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
 #include "vit/config.h"
@@ -57,7 +57,7 @@ class Features {
   /// Appends the features of one input to the results. Returns why they are unusable, or "".
   std::string store(std::size_t index, const ImageOutputs& outputs, vit_results& results) {
     for (const Wanted& wanted : wanted_) {
-      std::string defect = defect_of(outputs[wanted.key].flat());
+      std::string defect = defect_of(outputs[wanted.key].flat(), "[Session] the features are");
       if (!defect.empty()) return defect;
     }
     for (const Wanted& wanted : wanted_) put(index, wanted, outputs[wanted.key], results);
@@ -93,11 +93,6 @@ class Features {
 };
 
 }  // namespace
-
-std::string defect_of(std::span<const float> numbers) {
-  const bool are_finite = std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
-  return are_finite ? "" : "[Session] the features are not finite; damaged pixels or weights?";
-}
 
 vit_status run_inputs(Session& session, const InputList& inputs, const Request& request, vit_results& results,
                       const std::function<std::string(std::size_t, const ImageOutputs&)>& store) {

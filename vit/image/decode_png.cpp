@@ -8,6 +8,7 @@
 #include <png.h>
 #include <zlib.h>
 
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
 #include "vit/base/tensor.h"
@@ -108,10 +109,7 @@ std::vector<std::uint8_t> read_raw_profile(std::string_view text) {
   int upper = -1;
   for (const char c : text) {
     if (c == '\n' || c == ' ') continue;
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
+    const int digit = hexadecimal_digit(c);
     if (digit < 0) return {};
     if (upper >= 0) bytes.push_back(static_cast<std::uint8_t>(16 * upper + digit));
     upper = upper >= 0 ? -1 : digit;

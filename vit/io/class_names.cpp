@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
 #include "vit/io/in_quotes.h"
@@ -260,8 +261,7 @@ ClassList read_class_list(const std::filesystem::path& file) {
   const std::string whole = source.text();
   const std::string_view content = without_byte_order_mark(whole);
   check_encoding(content, file);
-  std::string extension = file.extension().string();
-  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string extension = lower_ascii(file.extension().string());
   if (extension == ".json" || holds_json(content)) return read_json(content, file);
   const std::string_view header = content.substr(0, content.find('\n'));
   const bool has_semicolons = header.find(';') != header.npos && header.find(',') == header.npos;

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
 #include "vit/io/json.h"
@@ -87,11 +88,6 @@ constexpr std::string_view kIndexColumns[] = {"id",       "index",       "class_
                                               "label_id", "class_index", "class_idx"};
 constexpr std::string_view kIdColumns[] = {"id", "synset", "wnid"};
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 /// A table below its header.
 struct Table {
   std::vector<std::string> header;  // lower case
@@ -168,7 +164,7 @@ std::optional<ClassList> parse_class_table(std::string_view content, char delimi
   std::optional<std::vector<std::string>> header = reader.next();
   if (!header) return std::nullopt;
   Table table{.header = std::move(*header), .rows = {}};
-  for (std::string& name : table.header) name = lower(std::move(name));
+  for (std::string& name : table.header) name = lower_ascii(name);
   auto name = table.column(kNameColumns);
   if (!name) return std::nullopt;
   while (std::optional<std::vector<std::string>> row = reader.next()) {

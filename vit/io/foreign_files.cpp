@@ -7,6 +7,7 @@
 #include <optional>
 #include <system_error>
 
+#include "vit/base/ascii.h"
 #include "vit/io/in_quotes.h"
 #include "vit/io/source_file.h"
 
@@ -135,13 +136,6 @@ constexpr ContentRow kContents[] = {
     {0, "SQLite format 3\0"sv, {"a database of SQLite", "write its images as files"}},
 };
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 /// OWNER/NAME, of characters that repositories have; nothing for other texts.
 std::optional<std::string_view> repository(std::string_view text) {
   const std::size_t slash = text.find('/');
@@ -162,7 +156,7 @@ std::string download_command(std::string_view repository) {
 }  // namespace
 
 const ForeignFile* foreign_by_name(std::string_view name) {
-  const std::string wanted = lower(name);
+  const std::string wanted = lower_ascii(name);
   const auto found =
       std::ranges::find_if(kNamed, [&](const NamedRow& row) { return wanted.ends_with(row.ending); });
   return found == std::end(kNamed) ? nullptr : &found->file;

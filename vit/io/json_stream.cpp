@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "vit/base/ascii.h"
 #include "vit/base/utf8.h"
 
 namespace vit::internal {
@@ -113,11 +114,7 @@ bool JsonStream::next_member(std::string& key) {
 char32_t JsonStream::hexadecimal() {
   char32_t value = 0;
   for (int i = 0; i < 4; ++i) {
-    const char c = take();
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
+    const int digit = hexadecimal_digit(take());
     if (digit < 0) fail_here("expected four hexadecimal digits");
     value = 16 * value + static_cast<char32_t>(digit);
   }

@@ -3,6 +3,7 @@
 #include <numbers>
 #include <utility>
 
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 #include "vit/position/convention_tables.h"
 
@@ -133,8 +134,8 @@ std::vector<RopeConvention> make_conventions() {
 std::string simplified(std::string_view name) {
   std::string out;
   for (const char c : name.substr(0, name.find('('))) {
-    if (c >= 'A' && c <= 'Z') out += static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.') out += c;
+    const char lower = internal::lower_ascii(c);
+    if ((lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '.') out += lower;
   }
   return out;
 }

@@ -14,6 +14,7 @@ struct Entity {
 };
 
 constexpr Entity kEntities[] = {
+#include "vit/base/ascii.h"
 #include "vit/text/html_entities.inc"
 };
 
@@ -40,10 +41,7 @@ void append_number(std::string& result, char32_t number) {
 }
 
 int digit_of(char c, int base) {
-  const int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : base;
+  const int digit = hexadecimal_digit(c);
   return digit < base ? digit : -1;
 }
 

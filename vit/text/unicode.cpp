@@ -11,6 +11,7 @@
 #include <limits>
 #include <memory>
 
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 
 namespace vit::internal {
@@ -69,14 +70,6 @@ std::string normalize(std::string_view text, const UNormalizer2* normalizer) {
         return unorm2_normalize(normalizer, wide.data(), static_cast<std::int32_t>(wide.size()), to, capacity,
                                 status);
       }));
-}
-
-std::string lower_ascii(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  }
-  return result;
 }
 
 struct CloseBreaks {

@@ -7,6 +7,7 @@
 
 #include "apps/vit/ground/data_dir.h"
 #include "apps/vit/ground/text_format.h"
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
 #include "vit/io/class_names.h"
@@ -29,7 +30,7 @@ std::optional<std::size_t> parse_index(std::string_view digits) {
 std::string folded(std::string_view name) {
   std::string out;
   for (const char c : internal::is_utf8(name) ? internal::normalize_nfc(name) : std::string(name))
-    out += c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    out += c == ' ' ? '_' : internal::lower_ascii(c);
   return out;
 }
 

@@ -19,6 +19,7 @@
 #include "apps/vit/options/options.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/session.h"
 
 namespace vit::app {
@@ -124,7 +125,7 @@ class Classification : public ImageWork {
 
   std::string add(ImageRun& run, const StreamedImage& image) override {
     classes_->classifier.values(*image.outputs, values_);
-    std::string defect = defect_of(values_);
+    std::string defect = defect_of(values_, "the logits are");
     if (!defect.empty()) return defect;
     const std::vector<Prediction> top = classes_->classifier.predict(values_, selection_);
     const Row row{run.inputs()[image.index].name, top};

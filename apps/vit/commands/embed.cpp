@@ -25,6 +25,7 @@
 #include "apps/vit/outputs/run_facts.h"
 #include "apps/vit/run/run_images.h"
 #include "apps/vit/run/run_texts.h"
+#include "vit/base/finite.h"
 #include "vit/config.h"
 #include "vit/session.h"
 #include "vit/text_encoder.h"
@@ -62,7 +63,7 @@ constexpr std::size_t kPartSize = 10'000, kMaxPartSize = 1'000'000'000;
 std::string defect_of_arrays(std::span<const ResultArray> arrays) {
   for (const ResultArray& array : arrays) {
     const std::span<const float> numbers(static_cast<const float*>(array.data), array.shape.num_elements());
-    if (!are_finite(numbers)) return "the features are not finite; damaged pixels or weights?";
+    if (std::string defect = defect_of(numbers, "the features are"); !defect.empty()) return defect;
   }
   return "";
 }

@@ -23,6 +23,7 @@
 #include "apps/vit/options/options.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/session.h"
 
 namespace vit::app {
@@ -206,7 +207,7 @@ class Evaluation : public ImageWork {
 
   std::string add(ImageRun&, const StreamedImage& image) override {
     classes_->classifier.values(*image.outputs, values_);
-    std::string defect = defect_of(values_);
+    std::string defect = defect_of(values_, "the logits are");
     if (defect.empty()) confusion_.add(truth_[image.index], ClassSelection(5).of(values_));
     return defect;
   }

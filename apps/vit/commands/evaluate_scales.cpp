@@ -14,6 +14,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/config.h"
 #include "vit/position/rope.h"
 

@@ -5,14 +5,13 @@
 #include <optional>
 #include <string_view>
 
+#include "vit/base/ascii.h"
+
 namespace vit::app {
 
-constexpr char ascii_lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 inline bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return ascii_lower(x) == ascii_lower(y); });
+  return std::ranges::equal(
+      a, b, [](char x, char y) { return internal::lower_ascii(x) == internal::lower_ascii(y); });
 }
 
 inline bool starts_ignoring_case(std::string_view text, std::string_view prefix) {

@@ -19,6 +19,7 @@
 
 #include "apps/vit/ground/text_format.h"
 #include "apps/vit/ground/usage_error.h"
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 #include "vit/base/utf8.h"
 #include "vit/io/folder.h"
@@ -38,13 +39,8 @@ constexpr std::string_view kImageExtensions[] = {
 constexpr std::size_t kMaxPixelImages = 1'000'000;  // each has its own name: 100 MB in total
 constexpr std::size_t kMaxPathBytes = 4096;         // PATH_MAX of Linux, with the terminating zero
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 std::string lower_extension(const fs::path& path) {
-  return lower(path.extension().string());
+  return internal::lower_ascii(path.extension().string());
 }
 
 /// What was found below a folder.
@@ -110,7 +106,7 @@ std::string passed_over(const std::map<std::string, std::size_t>& others) {
 
 /// Whether a path names a compressed .tar file, whose members cannot be read in place.
 bool is_compressed_tar(const fs::path& path) {
-  const std::string name = lower(path.filename().string());
+  const std::string name = internal::lower_ascii(path.filename().string());
   return std::ranges::any_of(
       std::initializer_list<const char*>{".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz",
                                          ".tar.zst", ".tzst", ".tar.lz4", ".tar.z"},
@@ -209,7 +205,8 @@ void check_no_splits(const fs::path& root, std::span<const fs::path> folders, co
   constexpr std::string_view kSplits[] = {"train", "training", "val",     "valid", "validation",
                                           "test",  "testing",  "holdout", "dev",   "eval"};
   const auto is_split = [&](const fs::path& folder) {
-    if (std::ranges::find(kSplits, lower(folder.filename().string())) == std::end(kSplits)) return false;
+    if (std::ranges::find(kSplits, internal::lower_ascii(folder.filename().string())) == std::end(kSplits))
+      return false;
     std::error_code error;
     return std::ranges::any_of(entries_of(folder, error), [](const fs::path& entry) {
       std::error_code unreadable;

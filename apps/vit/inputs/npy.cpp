@@ -207,17 +207,27 @@ NpyFile open_npy(const std::filesystem::path& path) {
   return {std::move(file), bytes};
 }
 
-Tensor<float> read_floats(std::istream& file, std::uintmax_t file_bytes) {
+/// The number at these bytes.
+template <typename Number>
+Number number_at(const char* bytes) {
+  Number number;
+  std::memcpy(&number, bytes, sizeof number);
+  return number;
+}
+
+Tensor<float> read_floats(std::istream& file, std::uintmax_t file_bytes, std::optional<double> unit = {}) {
   const NpyStart start = read_start(file, file_bytes);
   const NpyHeader& header = start.header;
   const bool is_half = header.descr == "<f2", is_double = header.descr == "<f8";
-  if (!is_half && !is_double) check_dtype(header.descr);
+  const bool is_unsigned = unit && header.descr == "<u2";
+  if (!is_half && !is_double && !is_unsigned) check_dtype(header.descr);
   VIT_CHECK(!header.fortran_order, "npy", "the array is in Fortran order; save numpy.ascontiguousarray(x)");
   VIT_CHECK(!header.shape.empty() && header.shape.size() <= Shape::kMaxRank, "npy",
             "expected an array of 1 to ", Shape::kMaxRank, " dimensions, found ", bracketed(header.shape));
   std::size_t count = 1;
   for (const std::size_t size : header.shape) count = checked_mul(count, size, "npy");
-  const std::size_t width = is_half ? 2 : is_double ? 8 : 4, bytes = checked_mul(count, width, "npy");
+  const std::size_t width = is_half || is_unsigned ? 2 : is_double ? 8 : 4;
+  const std::size_t bytes = checked_mul(count, width, "npy");
   VIT_CHECK(count > 0 && start.file_bytes == checked_add(start.data_offset, bytes, "npy"), "npy", "shape ",
             bracketed(header.shape), " needs ", bytes, " bytes of data, the file has ",
             start.file_bytes - std::min<std::uintmax_t>(start.file_bytes, start.data_offset));
@@ -227,27 +237,19 @@ Tensor<float> read_floats(std::istream& file, std::uintmax_t file_bytes) {
   Tensor<float> out{Shape(std::span<const std::size_t>(header.shape))};
   for (std::size_t i = 0; i < count; ++i) {
     const char* const from = stored.data() + i * width;
-    float& to = out.data()[i];
-    if (is_half) {
-      std::uint16_t bits = 0;
-      std::memcpy(&bits, from, sizeof bits);
-      to = internal::f16_to_float(bits);
-    } else if (is_double) {
-      double value = 0.0;
-      std::memcpy(&value, from, sizeof value);
-      to = static_cast<float>(value);
-    } else {
-      std::memcpy(&to, from, sizeof to);
-    }
+    out.data()[i] = is_half       ? internal::f16_to_float(number_at<std::uint16_t>(from))
+                    : is_unsigned ? static_cast<float>(number_at<std::uint16_t>(from) / *unit)
+                    : is_double   ? static_cast<float>(number_at<double>(from))
+                                  : number_at<float>(from);
   }
   return out;
 }
 
 }  // namespace
 
-Tensor<float> load_npy_floats(const std::filesystem::path& path) {
+Tensor<float> load_npy_floats(const std::filesystem::path& path, std::optional<double> unit) {
   NpyFile npy = open_npy(path);
-  return read_floats(npy.file, npy.bytes);
+  return read_floats(npy.file, npy.bytes, unit);
 }
 
 Tensor<float> npy_floats(std::string_view file) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,9 +44,9 @@ auto of_file(const std::filesystem::path& path, const Read& read) {
   }
 }
 
-/// The numbers of a .npy file of one to four dimensions, float16, float32 or float64, C order. Throws Error
-/// naming what is wrong.
-Tensor<float> load_npy_floats(const std::filesystem::path& path);
+/// The numbers of a .npy file of one to four dimensions, float16, float32 or float64, C order; with `unit`
+/// also unsigned 16 bits, divided by it. Throws Error naming what is wrong.
+Tensor<float> load_npy_floats(const std::filesystem::path& path, std::optional<double> unit = std::nullopt);
 
 /// The same of the bytes of such a file.
 Tensor<float> npy_floats(std::string_view file);

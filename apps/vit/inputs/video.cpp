@@ -11,6 +11,7 @@
 #include "apps/vit/ground/module_file.h"
 #include "apps/vit/inputs/video_module.h"
 #include "apps/vit/inputs/video_orientation.h"
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -57,10 +58,8 @@ void load_video_module() {
 
 bool has_video_extension(const fs::path& path) {
   constexpr std::string_view kExtensions[]{".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm"};
-  std::string extension = path.extension().string();
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::ranges::find(kExtensions, extension) != std::end(kExtensions);
+  return std::ranges::find(kExtensions, internal::lower_ascii(path.extension().string())) !=
+         std::end(kExtensions);
 }
 
 struct Video::Capture {

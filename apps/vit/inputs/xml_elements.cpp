@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
 
@@ -84,8 +85,7 @@ class XmlReader {
     const std::string_view inside = text_.substr(at_, last - at_);
     const std::size_t encoding = inside.find("encoding=");
     if (inside.starts_with("<?xml") && encoding != inside.npos) {
-      std::string name(inside.substr(encoding + 9));
-      std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+      const std::string name = internal::lower_ascii(inside.substr(encoding + 9));
       check(name.find("utf-8") == 1 || name.find("us-ascii") == 1, "is encoded as ", in_quotes(name),
             "; UTF-8 is read");
     }

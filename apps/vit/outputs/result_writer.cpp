@@ -6,6 +6,7 @@
 #include "apps/vit/ground/usage_error.h"
 #include "apps/vit/outputs/array_writer.h"
 #include "apps/vit/outputs/jsonl_writer.h"
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 
 namespace vit::app {
@@ -25,8 +26,7 @@ constexpr const char* extension(ResultFormat format) {
 }  // namespace
 
 ResultFormat result_format(const std::filesystem::path& path, std::span<const ResultFormat> allowed) {
-  std::string found = path.extension().string();
-  std::transform(found.begin(), found.end(), found.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string found = internal::lower_ascii(path.extension().string());
   std::string list;
   for (const ResultFormat format : allowed) {
     if (found == extension(format)) return format;

@@ -3,8 +3,6 @@
 // results. for_each_image() of vit/session.h reads and computes.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -19,6 +17,7 @@
 #include "apps/vit/inputs/input_reader.h"
 #include "apps/vit/inputs/inputs.h"
 #include "apps/vit/options/options.h"
+#include "vit/base/finite.h"
 #include "vit/session.h"
 
 namespace vit::app {
@@ -112,16 +111,6 @@ void confine_run(const CommonOptions& common, std::span<const Input> inputs,
 
 /// Throws Error if the inputs are images and no file of the model defines the preprocessing.
 void check_preprocessing(std::span<const Input> inputs, const Model& model);
-
-/// Whether none of the numbers is a NaN or infinite.
-inline bool are_finite(std::span<const float> numbers) {
-  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
-}
-
-/// Why no class can be derived from these logits, or "".
-inline std::string defect_of(std::span<const float> logits) {
-  return are_finite(logits) ? "" : "the logits are not finite; damaged pixels or weights?";
-}
 
 /// The message of an Error thrown by `work`, or "": the failure of one input, which does not end a run.
 template <typename Work>

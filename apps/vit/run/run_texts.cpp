@@ -10,6 +10,7 @@
 #include "apps/vit/options/load_model.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 
 namespace vit::app {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "vit/api/source_pixels.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/boxes.h"
 #include "vit/c/guard.h"
 #include "vit/c/handles.h"
@@ -133,7 +134,7 @@ vit_status vit_session_depth(vit_session* session, const vit_input* inputs, size
     return run_sized_inputs(call.session, call.inputs(inputs, num_inputs), request, call.results,
                             [&](const StreamedImage& image) {
                               const DepthMap map = depth_of(*image.outputs, call.threads());
-                              std::string defect = defect_of(map.depth.flat());
+                              std::string defect = defect_of(map.depth.flat(), "[Session] the depth is");
                               if (!defect.empty()) return defect;
                               put(call.results, VIT_DEPTH, image.index, map.depth);
                               if (has_normals)
@@ -153,7 +154,7 @@ vit_status vit_session_segment(vit_session* session, const vit_input* inputs, si
         options_of_caller(options_of(options, "vit_segment_options"), call.session.model()));
     const Output scores = segmenter.request().has(Output::masks) ? Output::masks : Output::classes;
     const auto store = [&](const StreamedImage& image) {
-      std::string defect = defect_of((*image.outputs)[scores].flat());
+      std::string defect = defect_of((*image.outputs)[scores].flat(), "[Session] the scores are");
       if (!defect.empty()) return defect;
       put_segments(call.results, image.index,
                    segments_of(*image.outputs, segmenter.options(), call.threads()));
@@ -244,8 +245,9 @@ vit_status vit_detector_run(const vit_detector* detector, vit_session* session, 
     std::optional<float> above;
     if (threshold >= 0.0f) above = threshold;
     const auto store = [&](const StreamedImage& image) {
-      std::string defect = defect_of((*image.outputs)[Output::boxes].flat());
-      if (defect.empty()) defect = defect_of(known.logits(*image.outputs, call.threads()).flat());
+      std::string defect = defect_of((*image.outputs)[Output::boxes].flat(), "[Session] the boxes are");
+      if (defect.empty())
+        defect = defect_of(known.logits(*image.outputs, call.threads()).flat(), "[Session] the scores are");
       if (!defect.empty()) return defect;
       std::vector<float> boxes, scores;
       std::vector<std::int32_t> classes;

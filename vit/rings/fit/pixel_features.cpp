@@ -1,9 +1,9 @@
 // Running an image for the features of its pixels, at scales and shifts.
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/base/moved.h"
 #include "vit/base/parallel.h"
 #include "vit/config.h"
@@ -131,8 +131,7 @@ PixelFeatures PixelFeatures::of(ImageView image, PixelOptions options, const Pix
   for (std::size_t i = 0; i < patches.features.dim(0); ++i) {
     float* const to = grid.features.view().row(i);
     std::copy_n(patches.features.row(i), patches.features.dim(1), to);
-    VIT_CHECK(std::all_of(to, to + patches.features.dim(1), [](float x) { return std::isfinite(x); }),
-              kPixelFeatures, "the features are not finite; damaged pixels or weights?");
+    check_finite({to, patches.features.dim(1)}, kPixelFeatures, "the features are");
   }
   std::shared_ptr<const CoveredImage> covered;
   complete(grid, state->options, state->image, /*num_layers=*/1, covered, /*threads=*/0);
@@ -226,8 +225,7 @@ void PixelExtractor::State::run(const Tensor<float>& pixels, FeatureGrid& grid, 
       const std::size_t row = i / found.columns * shifts + iy, column = i % found.columns * shifts + ix;
       float* const to = grid.features.view().row(row * found.columns * shifts + column) + layer * width;
       std::copy_n(patches.row(i), width, to);
-      VIT_CHECK(std::all_of(to, to + width, [](float x) { return std::isfinite(x); }), kPixelFeatures,
-                "the features are not finite; damaged pixels or weights?");
+      check_finite({to, width}, kPixelFeatures, "the features are");
     }
   }
 }

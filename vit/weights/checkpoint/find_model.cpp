@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 #include "vit/io/in_quotes.h"
 #include "vit/weights/checkpoint/head_names.h"
@@ -131,8 +132,7 @@ std::vector<Candidate> find_candidates(const TensorFile& file, std::string_view 
 /// Whether a component of the prefix has one of these words, or is one of `names`.
 bool is_marked(std::string_view prefix, std::span<const std::string_view> words,
                std::span<const std::string_view> names = {}) {
-  std::string lower(prefix);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = lower_ascii(prefix);
   const auto any_of = [](const auto& parts, const auto& list) {
     return std::ranges::any_of(
         parts, [&](std::string_view part) { return std::ranges::find(list, part) != list.end(); });

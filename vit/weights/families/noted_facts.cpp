@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "vit/base/ascii.h"
 #include "vit/weights/architectures/architecture.h"
 #include "vit/weights/families/timm_args.h"
 
@@ -28,8 +29,7 @@ std::string_view last_component(std::string_view name) {
 
 /// Configurations of yacs have keys in capitals.
 bool is_key(std::string_view name, std::string_view key) {
-  return std::ranges::equal(name, key,
-                            [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+  return lower_ascii(name) == key;
 }
 
 /// MoCo v3 calls its models so, without their patch. Its ViT-S has twice the heads of others. Source:

@@ -18,6 +18,7 @@
 #include "apps/vit/outputs/result_writer.h"
 #include "apps/vit/rings/anomaly/anomaly.h"
 #include "apps/vit/run/run_images.h"
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 #include "vit/config.h"
 
@@ -56,13 +57,11 @@ AnomalyOptions library_options(const AnomalyCommandOptions& options, const Model
 }
 
 /// Names of folders in which images are not good, or no images but masks.
-bool is_bad_folder(std::string name) {
+bool is_bad_folder(const std::string& name) {
   constexpr std::string_view kBad[] = {"ground_truth", "groundtruth", "test",    "bad",    "ng",
                                        "abnormal",     "anomalous",   "anomaly", "defect", "defects",
                                        "defective",    "masks",       "mask",    "defekt", "reject"};
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::ranges::find(kBad, name) != std::end(kBad);
+  return std::ranges::find(kBad, internal::lower_ascii(name)) != std::end(kBad);
 }
 
 /// The folder of good images of a data set.

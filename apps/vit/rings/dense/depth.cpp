@@ -17,6 +17,7 @@
 #include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/dense.h"
 
 namespace vit::app {
@@ -113,7 +114,7 @@ class DepthWork : public ImageWork {
     const std::string failure = failure_of([&] {
       const Input& input = run.inputs()[image.index];
       const DepthMap map = depth_of(*image.outputs, outputs_.threads());
-      if (!are_finite(map.depth.flat())) defect = "the depth is not finite; damaged pixels or weights?";
+      defect = defect_of(map.depth.flat(), "the depth is");
       if (!defect.empty()) return;
       if (outputs_.writes_arrays())
         outputs_.add_arrays(run, image.index, depth_arrays(*image.outputs, map, arrays_, outputs_.threads()));

@@ -21,6 +21,7 @@
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_texts.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/boxes.h"
 
 namespace vit::app {
@@ -115,8 +116,9 @@ class DetectWork : public ImageWork {
 
   std::string add(ImageRun& run, const StreamedImage& image) override {
     for (const Output output : {Output::boxes, Output::box_classes, Output::box_vectors}) {
-      if (detector_->request().has(output) && !are_finite((*image.outputs)[output].flat()))
-        return "the boxes are not finite; damaged pixels or weights?";
+      if (!detector_->request().has(output)) continue;
+      if (std::string defect = defect_of((*image.outputs)[output].flat(), "the boxes are"); !defect.empty())
+        return defect;
     }
     return failure_of([&] {
       write(run, image, detector_->detect(*image.outputs, options_.threshold, outputs_.threads()));

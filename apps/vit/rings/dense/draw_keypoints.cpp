@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "apps/vit/rings/dense/draw_shapes.h"
+#include "vit/base/ascii.h"
 
 namespace vit::app {
 namespace {
@@ -25,9 +26,7 @@ std::span<const Bone> bones_of(std::span<const std::string> labels) {
                                       "hip",      "knee",  "knee",  "ankle", "ankle"};
   if (labels.size() != std::size(kParts)) return {};
   for (std::size_t k = 0; k < labels.size(); ++k) {
-    std::string name = labels[k];
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (name.find(kParts[k]) == name.npos) return {};
+    if (internal::lower_ascii(labels[k]).find(kParts[k]) == std::string::npos) return {};
   }
   return kCocoBones;
 }

@@ -27,6 +27,7 @@
 #include "apps/vit/rings/dense/draw_shapes.h"
 #include "apps/vit/rings/dense/map_outputs.h"
 #include "apps/vit/rings/rings.h"
+#include "vit/base/finite.h"
 #include "vit/image/warp_box.h"
 #include "vit/pose.h"
 
@@ -244,8 +245,8 @@ class PoseWork : public ImageWork {
       if (current_.failure.empty()) current_.failure = result.failure;
     } else {
       const TensorView<const float> maps = (*result.outputs)[Output::heatmaps];
-      if (!are_finite(maps.flat())) {
-        current_.failure = "the heat maps are not finite; damaged pixels or weights?";
+      if (std::string defect = defect_of(maps.flat(), "the heat maps are"); !defect.empty()) {
+        current_.failure = std::move(defect);
       } else if (prepared) {
         current_.poses.push_back({Box::whole(result.size), keypoints_of(*result.outputs)});
         current_.size = result.size;

@@ -21,6 +21,7 @@
 #include "apps/vit/rings/dense/segment_pixels.h"
 #include "apps/vit/rings/rings.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/config.h"
 #include "vit/dense.h"
 
@@ -177,8 +178,8 @@ class SegmentWork : public ImageWork {
   }
 
   std::string add(ImageRun& run, const StreamedImage& image) override {
-    if (!are_finite((*image.outputs)[scores_].flat()))
-      return "the scores are not finite; damaged pixels or weights?";
+    if (std::string defect = defect_of((*image.outputs)[scores_].flat(), "the scores are"); !defect.empty())
+      return defect;
     return failure_of([&] { write(run, image, segments_of(*image.outputs, segments_, outputs_.threads())); });
   }
 

@@ -40,43 +40,13 @@ Shape checked_shape(std::size_t height, std::size_t width, const fs::path& path)
 // ---------------------------------------------------------------------------------------------------------
 // .npy and .pfm
 
-template <typename Number>
-void copy_numbers(std::string_view bytes, double scale, std::span<float> to) {
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    Number value;
-    std::memcpy(&value, bytes.data() + i * sizeof(Number), sizeof(Number));
-    to[i] = static_cast<float>(static_cast<double>(value) / scale);
-  }
-}
-
 Tensor<float> read_npy_map(const fs::path& path, double scale) {
-  const std::string bytes = read_file(path);
-  const auto wrong = [&](const char* what) { fail(kWhere, path.string(), ": ", what); };
-  constexpr std::string_view kMagic = "\x93NUMPY";
-  if (bytes.size() < 12 || !bytes.starts_with(kMagic)) wrong("no .npy file");
-  const auto byte = [&](std::size_t i) {
-    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
-  };
-  const bool is_long = byte(6) > 1;
-  const std::size_t begin = is_long ? 12 : 10;
-  const std::size_t length =
-      is_long ? byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24 : byte(8) | byte(9) << 8;
-  if (length > bytes.size() - begin) wrong("its header ends beyond the file");
-  const NpyHeader header = parse_npy_header(std::string_view(bytes).substr(begin, length));
-  std::vector<std::size_t> shape = header.shape;
-  while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
-  if (header.fortran_order || shape.size() != 2) wrong("a map has the shape (H, W), in C order");
-  Tensor<float> out(checked_shape(shape[0], shape[1], path));
-  const std::string_view numbers = std::string_view(bytes).substr(begin + length);
-  const std::size_t size = header.descr == "<f8"   ? 8
-                           : header.descr == "<f4" ? 4
-                           : header.descr == "<u2" ? 2
-                                                   : 0;
-  if (size == 0) wrong("numbers must be float32, float64 or unsigned 16 bits, little-endian");
-  if (numbers.size() != size * out.num_elements()) wrong("has another length than its header says");
-  if (size == 8) copy_numbers<double>(numbers, 1.0, out.flat());
-  if (size == 4) copy_numbers<float>(numbers, 1.0, out.flat());
-  if (size == 2) copy_numbers<std::uint16_t>(numbers, scale, out.flat());
+  const Tensor<float> numbers = of_file(path, [&] { return load_npy_floats(path, scale); });
+  std::size_t first = 0;  // dimensions of one before height and width
+  while (first + 2 < numbers.shape().rank() && numbers.dim(first) == 1) ++first;
+  VIT_CHECK(numbers.shape().rank() == first + 2, kWhere, path.string(), ": a map has the shape (H, W)");
+  Tensor<float> out(checked_shape(numbers.dim(first), numbers.dim(first + 1), path));
+  std::ranges::copy(numbers.flat(), out.data());
   return out;
 }
 

@@ -25,6 +25,7 @@
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/fit.h"
 #include "vit/rings/fit/memory.h"
 
@@ -217,7 +218,7 @@ class Fitting : public ImageWork {
 
   std::string add(ImageRun&, const StreamedImage& image) override {
     const std::span<const float> numbers = (*image.outputs)[vector_].flat();
-    if (!are_finite(numbers)) return "the features are not finite; damaged pixels or weights?";
+    if (std::string defect = defect_of(numbers, "the features are"); !defect.empty()) return defect;
     if (rows_.classes.empty()) check_memory(options_, images_, numbers.size());
     rows_.add(numbers, images_.classes[image.index], images_.classes.size());
     return "";

@@ -13,6 +13,7 @@
 #include "apps/vit/html/thumbnails.h"
 #include "apps/vit/options/record.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/config.h"
 #include "vit/config/output_table.h"
 
@@ -23,7 +24,7 @@ VectorFeature::VectorFeature(const std::string& features, const Model& model)
 std::vector<float> VectorFeature::vector(const ImageOutputs& outputs) const {
   const std::span<const float> numbers = outputs[output].flat();
   std::vector<float> out(numbers.begin(), numbers.end());
-  VIT_CHECK(are_finite(out), "embed", "the features are not finite; damaged pixels or weights?");
+  check_finite(out, "embed", "the features are");
   normalize_vector(out);
   VIT_CHECK(std::ranges::any_of(out, [](float x) { return x != 0; }), "embed",
             "the features are all zero: no direction to compare");

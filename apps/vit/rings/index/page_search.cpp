@@ -4,6 +4,7 @@
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/base/parallel.h"
 
 namespace vit::app {

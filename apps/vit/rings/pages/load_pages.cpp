@@ -9,6 +9,7 @@
 #include "apps/vit/rings/rings.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/pages.h"
 
 namespace vit::app {
@@ -33,7 +34,7 @@ class LoadedPages final : public PageVectors {
 
  private:
   static Tensor<float> checked(Tensor<float> vectors) {
-    VIT_CHECK(are_finite(vectors.flat()), "embed", "the vectors are not finite; damaged pixels or weights?");
+    check_finite(vectors.flat(), "embed", "the vectors are");
     return vectors;
   }
 

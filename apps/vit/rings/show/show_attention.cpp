@@ -6,6 +6,7 @@
 #include "apps/vit/rings/show/show_run.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/config.h"
 
 namespace vit::app {
@@ -72,7 +73,7 @@ void Show::draw_attention() {
       const std::span<const float> of_patches = row.last(count);
       weights.insert(weights.end(), of_patches.begin(), of_patches.end());
     }
-    VIT_CHECK(are_finite(weights), "show", "the attention is not finite; damaged pixels or weights?");
+    check_finite(weights, "show", "the attention is");
     numbers_.add(array_name("attention"), {heads, seen.layout.grid.rows, seen.layout.grid.columns}, weights);
     files_.push_back(input.name);
     std::vector<PatchMap> maps;

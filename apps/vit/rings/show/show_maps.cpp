@@ -7,6 +7,7 @@
 #include "apps/vit/rings/show/show_run.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/dense.h"
 
 namespace vit::app {
@@ -37,7 +38,7 @@ void Show::draw_depth() {
   for_each([&](const Input& input) {
     const SeenImage seen = see_maps(input);
     const DepthMap map = depth_of(outputs_[0], options_.common.session.threads);
-    VIT_CHECK(are_finite(map.depth.flat()), "show", "the depth is not finite; damaged pixels or weights?");
+    check_finite(map.depth.flat(), "show", "the depth is");
     numbers_.add(array_name("depth"), {map.depth.dim(0), map.depth.dim(1)}, map.depth.flat());
     files_.push_back(input.name);
     if (!is_drawn()) return;

@@ -8,6 +8,7 @@
 #include "apps/vit/html/run_page.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/config.h"
 
 namespace vit::app {
@@ -79,7 +80,7 @@ TensorView<const float> Show::patches() const {
   const TensorView<const float> tokens = image[patch_output_];
   const std::size_t prefix = tokens.dim(0) - image.grid().rows * image.grid().columns;
   const TensorView<const float> patches = tokens.part(prefix, tokens.dim(0) - prefix);
-  VIT_CHECK(are_finite(patches.flat()), "show", "the features are not finite; damaged pixels or weights?");
+  check_finite(patches.flat(), "show", "the features are");
   return patches;
 }
 

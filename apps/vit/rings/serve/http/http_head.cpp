@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/vit/ground/header_text.h"
+#include "vit/base/ascii.h"
 
 namespace vit::app {
 namespace {
@@ -16,7 +17,7 @@ bool is_length(std::string_view value) {
 
 /// A character of a token (RFC 9110), of which names are made.
 bool is_token_character(char c) {
-  return (c >= '0' && c <= '9') || (ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z') ||
+  return (c >= '0' && c <= '9') || (internal::lower_ascii(c) >= 'a' && internal::lower_ascii(c) <= 'z') ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
@@ -101,14 +102,11 @@ std::string path_of_target(std::string_view target) {
 std::string without_escapes(std::string_view path) {
   std::string out;
   for (std::size_t i = 0; i < path.size(); ++i) {
-    const auto digit = [](char c) {
-      return c >= '0' && c <= '9'   ? c - '0'
-             : c >= 'a' && c <= 'f' ? c - 'a' + 10
-             : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                    : -1;
-    };
-    if (path[i] == '%' && i + 2 < path.size() && digit(path[i + 1]) >= 0 && digit(path[i + 2]) >= 0) {
-      out += static_cast<char>(16 * digit(path[i + 1]) + digit(path[i + 2]));
+    const bool is_escape = path[i] == '%' && i + 2 < path.size();
+    const int upper = is_escape ? internal::hexadecimal_digit(path[i + 1]) : -1;
+    const int lower = is_escape ? internal::hexadecimal_digit(path[i + 2]) : -1;
+    if (upper >= 0 && lower >= 0) {
+      out += static_cast<char>(16 * upper + lower);
       i += 2;
     } else {
       out += path[i];

@@ -19,8 +19,8 @@ namespace http = boost::beast::http;
 /// An id of the client that can go into a log as it is.
 bool is_usable_id(std::string_view id) {
   const auto is_plain = [](char c) {
-    return (c >= '0' && c <= '9') || (ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z') || c == '-' ||
-           c == '_' || c == '.';
+    return (c >= '0' && c <= '9') || (internal::lower_ascii(c) >= 'a' && internal::lower_ascii(c) <= 'z') ||
+           c == '-' || c == '_' || c == '.';
   };
   return !id.empty() && id.size() <= 64 && std::ranges::all_of(id, is_plain);
 }

@@ -13,6 +13,7 @@
 #include "apps/vit/rings/serve/work/work.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/config.h"
 
 namespace vit::app {
@@ -21,6 +22,7 @@ namespace {
 using internal::JsonWriter;
 
 constexpr Where kTaskWhere{"answer", ErrorKind::unsupported};
+constexpr Where kNotFinite = kTaskWhere.with(ErrorKind::format);
 
 /// As float32, which holds all ids of classes and segments.
 void write_array(JsonWriter& json, const NamedArray& array) {
@@ -75,8 +77,7 @@ class DepthTask : public OutputTask {
              std::size_t index) const override {
     const ImageOutputs outputs = of_image(computed, preprocessor_, item.image_size);
     const DepthMap map = depth_of(outputs);
-    VIT_CHECK(are_finite(map.depth.flat()), kTaskWhere.with(ErrorKind::format),
-              "the depth is not finite; damaged pixels or weights?");
+    check_finite(map.depth.flat(), kNotFinite, "the depth is");
     json.begin_object().member("index", index);
     write_depth(json, map);
     write_size(json, item.image_size);
@@ -118,8 +119,7 @@ class SegmentTaskOf : public OutputTask {
 
   void write(JsonWriter& json, const ImageOutputs& computed, const WorkItem& item,
              std::size_t index) const override {
-    VIT_CHECK(are_finite(computed[scores_].flat()), kTaskWhere.with(ErrorKind::format),
-              "the scores are not finite; damaged pixels or weights?");
+    check_finite(computed[scores_].flat(), kNotFinite, "the scores are");
     const ImageOutputs outputs = of_image(computed, preprocessor_, item.image_size);
     const SegmentMap map = segments_of(outputs, options_);
     json.begin_object().member("index", index);
@@ -166,8 +166,8 @@ class DetectTask : public OutputTask {
   void write(JsonWriter& json, const ImageOutputs& computed, const WorkItem& item,
              std::size_t index) const override {
     for (const Output output : {Output::boxes, Output::box_classes, Output::box_vectors}) {
-      VIT_CHECK(!detector_->request().has(output) || are_finite(computed[output].flat()),
-                kTaskWhere.with(ErrorKind::format), "the boxes are not finite; damaged pixels or weights?");
+      if (detector_->request().has(output))
+        check_finite(computed[output].flat(), kNotFinite, "the boxes are");
     }
     json.begin_object().member("index", index);
     write_boxes(json, detector_->detect(computed.of(frame_of(preprocessor_, item.image_size)), threshold_));
@@ -188,8 +188,7 @@ class PoseTask : public OutputTask {
 
   void write(JsonWriter& json, const ImageOutputs& outputs, const WorkItem& item,
              std::size_t /*index*/) const override {
-    VIT_CHECK(are_finite(outputs[Output::heatmaps].flat()), kTaskWhere.with(ErrorKind::format),
-              "the heat maps are not finite; damaged pixels or weights?");
+    check_finite(outputs[Output::heatmaps].flat(), kNotFinite, "the heat maps are");
     const Box box = item.box.value_or(Box::whole(item.image_size));
     write_pose(json, box, keypoints_of(outputs, box));
   }

@@ -8,12 +8,12 @@
 #include "apps/vit/rings/serve/work/engine.h"
 #include "apps/vit/run/run_images.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 #include "vit/config.h"
 
 namespace vit::app {
 namespace {
 
-constexpr const char* kNotFinite = "the features are not finite; damaged pixels or weights?";
 constexpr const char* kGone = "client disconnected";
 constexpr std::size_t kMostResultBytes = std::size_t{256} << 20;  // of a request with tasks
 constexpr std::size_t kMostHeldBytes = std::size_t{1} << 30;      // of all of them
@@ -311,7 +311,8 @@ void Engine::take_outputs(LoadedModel& model, Ref& ref, const ImageOutputs& outp
         outputs[work.wanted == Wanted::classes ? Output::logits : default_output(config)].flat();
     item.values.assign(found.begin(), found.end());
   }
-  if (!are_finite(item.values)) set_failure(ref, kNotFinite, ErrorKind::format);
+  if (std::string defect = defect_of(item.values, "the features are"); !defect.empty())
+    set_failure(ref, std::move(defect), ErrorKind::format);
 }
 
 /// Questions to pages.
@@ -347,7 +348,8 @@ void Engine::compute_texts(LoadedModel& model, std::span<Ref> batch) {
     item.num_tokens = rows[i].count;
     item.is_cut = rows[i].cut;
     item.values.assign(vectors.view().row(i), vectors.view().row(i) + vectors.dim(1));
-    if (!are_finite(item.values)) set_failure(*taken[i], kNotFinite, ErrorKind::format);
+    if (std::string defect = defect_of(item.values, "the features are"); !defect.empty())
+      set_failure(*taken[i], std::move(defect), ErrorKind::format);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "apps/vit/rings/dense/prompt_results.h"
 #include "apps/vit/rings/serve/work/output_task.h"
 #include "vit/base/check.h"
+#include "vit/base/finite.h"
 
 namespace vit::app {
 namespace {
@@ -56,8 +57,7 @@ class PromptsOfModel : public LoadedPrompts {
     const ImageOutputs outputs = computed.of(frame_of(preprocessor, image));
     const Request asked = request();
     for (const OutputKey& key : asked.indexed())
-      VIT_CHECK(are_finite(outputs[key].flat()), kPromptAnswer.with(ErrorKind::format),
-                "the features are not finite; damaged pixels or weights?");
+      check_finite(outputs[key].flat(), kPromptAnswer.with(ErrorKind::format), "the features are");
     const bool takes_both = takes(PromptUse::phrases) && takes(PromptUse::objects);
     auto features = segmenter_.encode(outputs, takes_both                  ? PromptUse::both
                                                : takes(PromptUse::phrases) ? PromptUse::phrases
