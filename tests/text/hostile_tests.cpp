@@ -186,6 +186,27 @@ TEST_CASE("text: maps of characters") {
   CHECK(map(little_endian(4) + little_endian(0x7FFFFC00u) + "abc").normalize_clusters("xyz") == "xyz");
 }
 
+TEST_CASE("text: of a list of merges no more are read than the libraries read, however large the model is") {
+  std::string merges = "version\n";
+  std::size_t count = 0;
+  for (char first = '!'; first <= '~'; ++first) {
+    for (char second = '!'; second <= '~'; ++second) {
+      const std::string pair{first, second};
+      merges += pair.substr(0, 1) + " " + pair.substr(1) + "\n";
+      for (char third = 'a'; third <= 'e'; ++third) merges += pair + " " + std::string(1, third) + "\n";
+      count += 6;
+    }
+  }
+  REQUIRE(count > 49408);
+  const auto tokens = [&](std::size_t rows) {
+    return parse_merges(merges, "m", {.vocabulary_size = rows}).vocabulary.count();
+  };
+  CHECK(tokens(0) == 49408);
+  CHECK(tokens(49408) == 49408);
+  CHECK(tokens(49500) == 49408);
+  CHECK(tokens(600) == 600);
+}
+
 TEST_CASE("text: lists of merges") {
   CHECK(parse_merges("version\na b\nab c</w>\n", "m").vocabulary.count() == 512 + 2 + 2);
   CHECK_ERROR(ErrorKind::format, ("line 2"), parse_merges("version\na b c\n", "m"));

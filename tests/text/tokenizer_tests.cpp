@@ -271,6 +271,64 @@ TEST_CASE("text: a text's added tokens are found in no quadratic time, and too m
   CHECK_ERROR(ErrorKind::unsupported, ("200001", "added tokens"), with(200'001));
 }
 
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+/// A copy of a golden tokenizer with one more file.
+Tokenizer load_with(const std::string& name, const std::string& file, const std::string& contents) {
+  const TemporaryFolder folder;
+  for (const auto& entry : std::filesystem::directory_iterator(data_path("golden/tokenizers/" + name))) {
+    if (entry.path().filename() != file)
+      std::filesystem::copy_file(entry.path(), folder / entry.path().filename().string());
+  }
+  write_text(folder / file, contents);
+  return Tokenizer::load(folder.path(), {.library = kTransformers});
+}
+
+}  // namespace
+
+TEST_CASE("text: added_tokens.json of older releases") {
+  // Of transformers 5.24. The file is in no order; CLIP's tokens are lower case when they are searched.
+  const std::string two = R"({"<late>": 715, "<new>": 714})";
+  const Tokenizer clip = load_with("clip-split", "added_tokens.json", two);
+  CHECK(clip.encode("hello <new> a<new>NEW<late>") ==
+        Ids{712, 71, 603, 75, 334, 714, 320, 714, 77, 68, 342, 715, 713});
+  CHECK(clip.encode("<NEW>") == Ids{712, 714, 713});
+  const Tokenizer bert = load_with("bert-list", "added_tokens.json", R"({"<late>": 470, "<new>": 469})");
+  CHECK(bert.encode("hello <new> a<new>NEW<late>") ==
+        Ids{2, 72, 331, 177, 180, 469, 65, 469, 47, 139, 157, 470, 3});
+  // A tokenizer.json holds them itself.
+  const Tokenizer whole = load_with("clip", "added_tokens.json", two);
+  CHECK(whole.encode("<new>") == Tokenizer::load(data_path("golden/tokenizers/clip")).encode("<new>"));
+}
+
+TEST_CASE("text: XLM-RoBERTa without add_prefix_space marks no words") {
+  const Tokenizer plain =
+      load_with("xlm-roberta", "tokenizer_config.json",
+                R"({"tokenizer_class": "XLMRobertaTokenizer", "add_prefix_space": false})");
+  // Of transformers 5.24.
+  CHECK(plain.encode("a photo of a cat") == Ids{0, 23, 30, 37, 20, 17, 20, 20, 54, 23, 35, 23, 17, 2});
+  CHECK(plain.encode(" ab") == Ids{0, 23, 59, 2});
+}
+
+TEST_CASE("text: special tokens that are to be split are refused") {
+  CHECK_ERROR(ErrorKind::unsupported, ("split_special_tokens"),
+              load_with("clip", "tokenizer_config.json",
+                        R"({"tokenizer_class": "CLIPTokenizer", "split_special_tokens": true})"));
+}
+
+TEST_CASE("text: an empty hf_tokenizer_name is none") {
+  const TemporaryFolder folder;
+  for (const char* name : {"vocab.json", "merges.txt"})
+    std::filesystem::copy_file(data_path("golden/tokenizers/clip-split") / name, folder / name);
+  write_text(folder / "open_clip_config.json",
+             R"({"model_cfg": {"text_cfg": {"hf_tokenizer_name": "", "context_length": 9}}})");
+  const Tokenizer tokenizer = Tokenizer::load(folder.path());
+  CHECK(tokenizer.name() == "SimpleTokenizer");
+  CHECK(tokenizer.context_length() == 9);
+}
+
 TEST_CASE("text: what a folder lacks is named") {
   TemporaryFolder folder;
   CHECK_ERROR(ErrorKind::io, ("tokenizer_config.json"), Tokenizer::load(folder.path()));

@@ -76,7 +76,9 @@ TextModel parse_merges(std::string_view bytes, const std::string& name, const Me
   VIT_CHECK(options.vocabulary_size == 0 || options.vocabulary_size > kOthers,
             kWhere.with(ErrorKind::mismatch), name, ": a model of ", options.vocabulary_size,
             " tokens does not use CLIP's vocabulary");
-  const std::size_t most = options.vocabulary_size == 0 ? kMerges : options.vocabulary_size - kOthers;
+  // A table with more rows than tokens has spare ones at its end; the file goes on where the libraries stop.
+  const std::size_t most =
+      options.vocabulary_size == 0 ? kMerges : std::min(kMerges, options.vocabulary_size - kOthers);
   const std::string text = unpack(bytes, kMaxText, name);
   check_text(text, name);
   Vocabulary vocabulary(kWhere, name);

@@ -222,7 +222,8 @@ BuiltTokenizer build_unigram(const TokenizerFolder& folder) {
   }
   if (!charsmap.empty())
     encoding->normalizer = {{.kind = Step::Kind::charsmap, .charsmap = std::move(charsmap)}};
-  encoding->splitter = {{.kind = Split::Kind::white_space}, {.kind = Split::Kind::space_mark}};
+  encoding->splitter = {{.kind = Split::Kind::white_space}};
+  if (!xlm_roberta || folder.prefix_space) encoding->splitter.push_back({.kind = Split::Kind::space_mark});
   if (!xlm_roberta) add_sentinels(folder, added);
   add_tokens(folder, added, *encoding);
   const Vocabulary& vocabulary = encoding->model.vocabulary;

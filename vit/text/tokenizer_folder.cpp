@@ -87,14 +87,38 @@ void set_special_tokens(TokenizerFolder& folder, const Json& config) {
   }
 }
 
+/// The files of older releases, which are read where tokenizer_config.json lists no added tokens. Where there
+/// is a tokenizer.json, it holds the tokens of added_tokens.json as well.
+void read_older_files(TokenizerFolder& folder) {
+  if (folder.has("special_tokens_map.json"))
+    set_special_tokens(folder, load_json(folder.file("special_tokens_map.json")));
+  if (!folder.has("added_tokens.json") || folder.has("tokenizer.json")) return;
+  const Json ids = load_json(folder.file("added_tokens.json"));
+  std::vector<std::pair<std::size_t, std::string>> tokens;
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    tokens.emplace_back(ids[i].as_size({.max = 1u << 30}), ids[i].key());
+  std::ranges::sort(tokens);
+  folder.has_added = !tokens.empty();
+  for (const auto& token : tokens) {
+    const std::string& text = token.second;
+    const bool special = std::ranges::any_of(
+        folder.special, [&](const SpecialToken& known) { return known.token.text == text; });
+    folder.added.push_back({text, kNoToken, false, false, !special});
+  }
+}
+
 void read_tokenizer_config(TokenizerFolder& folder, const Json& config) {
   set_special_tokens(folder, config);
   if (const auto added = config.find("added_tokens_decoder")) {
     folder.has_added = true;
     for (std::size_t i = 0; i < added->size(); ++i) folder.added.push_back(added_token((*added)[i]));
-  } else if (folder.has("special_tokens_map.json")) {
-    set_special_tokens(folder, load_json(folder.file("special_tokens_map.json")));
+  } else {
+    read_older_files(folder);
   }
+  VIT_CHECK(folder.name == "SimpleTokenizer" || !config.find_bool("split_special_tokens").value_or(false),
+            kWhere, config.where(),
+            ": split_special_tokens is not implemented: special tokens in texts stay whole");
+  folder.prefix_space = config.find_bool("add_prefix_space").value_or(true);
   folder.add_start = config.find_bool("add_bos_token");
   folder.add_end = config.find_bool("add_eos_token");
   folder.extra_ids = config.find_size("extra_ids", {.max = 10'000});
@@ -172,7 +196,7 @@ void read_open_clip_config(TokenizerFolder& folder, const Json& config) {
     clean = arguments->find_string("clean");
     folder.strip_separator = arguments->find_bool("strip_sep_token").value_or(false);
   }
-  const bool own = !text->find_string("hf_tokenizer_name").has_value();
+  const bool own = text->find_string("hf_tokenizer_name").value_or("").empty();
   if (own) folder.name = "SimpleTokenizer";
   folder.cleaning = cleaning_named(clean.value_or(own ? "lower" : "whitespace"));
 }
@@ -295,8 +319,8 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
             plain_or_quoted(folder.name), " is not known");
   if (tokenizer_config) {
     read_tokenizer_config(folder, *tokenizer_config);
-  } else if (folder.has("special_tokens_map.json")) {
-    set_special_tokens(folder, load_json(folder.file("special_tokens_map.json")));
+  } else {
+    read_older_files(folder);
   }
   add_default_tokens(folder, tokenizer_config);
   return folder;

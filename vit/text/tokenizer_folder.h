@@ -42,6 +42,7 @@ struct TokenizerFolder {
   bool lower = true;                       // do_lower_case
   std::optional<bool> strip_accents;       // BERT; as `lower` if not stated
   bool ideographs = true;                  // tokenize_chinese_chars
+  bool prefix_space = true;                // add_prefix_space: XLM-RoBERTa's mark before each word
 
   std::filesystem::path file(std::string_view file_name) const { return folder / file_name; }
   /// Throws Error (io) if the system fails.
