@@ -148,6 +148,24 @@ TEST_CASE("weights: Hugging Face's preprocessing, class defaults and size forms"
   CHECK_FALSE(dino.crop);
 }
 
+TEST_CASE("weights: CHMv2's image processor pads and does not resize where its file does not say") {
+  const vit::PreprocessConfig defaults = hf(R"({"image_processor_type": "CHMv2ImageProcessor"})");
+  CHECK(defaults.resize == vit::ResizeRule::none);
+  CHECK(defaults.pad_multiple == 16);
+  CHECK(defaults.pad_normalized);
+  CHECK(defaults.mean == std::vector{0.420, 0.411, 0.296});
+  CHECK(defaults.std == std::vector{0.213, 0.156, 0.143});
+  const vit::PreprocessConfig stated = hf(
+      R"({"image_processor_type": "CHMv2ImageProcessorFast", "do_resize": true, "do_pad": false, "size": 64})");
+  CHECK(stated.resize == vit::ResizeRule::nearer_scale);
+  CHECK(stated.resize_height == 64);
+  CHECK(stated.size_multiple == 16);
+  CHECK(stated.pad_multiple == 0);
+  const vit::PreprocessConfig dpt = hf(R"({"image_processor_type": "DPTImageProcessor", "do_pad": true})");
+  CHECK(dpt.resize == vit::ResizeRule::squash);
+  CHECK(dpt.pad_multiple == 0);
+}
+
 TEST_CASE("weights: the image processor may be in processor_config.json, or follow from the model type") {
   Folder nested;
   nested.add("preprocessor_config.json", R"({"image_processor_type": "ViTImageProcessor"})");

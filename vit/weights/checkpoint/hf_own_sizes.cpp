@@ -61,19 +61,36 @@ void read_vitpose_sizes(const Json& file, PreprocessConfig& config) {
   config.box_unit = file.find_double("normalize_factor").value_or(200.0);
 }
 
+/// What a class of DPTImageProcessor's kind does where its file does not say; divisor 0: none.
+struct DptDefaults {
+  bool keeps_aspect = false;
+  std::size_t multiple = 1;
+  bool pads = false;
+  std::size_t divisor = 0;
+};
+
 /// What DPTImageProcessor has beyond others: one scale for both edges, multiples, padding that is the mean
 /// color.
-void read_dpt_sizes(const Json& file, PreprocessConfig& config) {
+void read_dpt_sizes(const Json& file, PreprocessConfig& config, const DptDefaults& defaults) {
   VIT_CHECK(!config.crop, kWhere.with(ErrorKind::unsupported), file.file(),
             ": do_center_crop of a DPTImageProcessor is not implemented");
-  const std::size_t multiple = file.find_size("ensure_multiple_of", {1, 1024}).value_or(1);
-  if (file.find_bool("keep_aspect_ratio").value_or(false)) config.resize = ResizeRule::nearer_scale;
-  config.size_multiple = multiple;
-  if (!file.find_bool("do_pad").value_or(false)) return;
-  const auto divisor = file.find_size("size_divisor", {1, 1024});
-  if (!divisor) return;
-  config.pad_multiple = *divisor;
+  constexpr SizeRange kMultiples{1, 1024};
+  if (file.find_bool("keep_aspect_ratio").value_or(defaults.keeps_aspect))
+    config.resize = ResizeRule::nearer_scale;
+  config.size_multiple = file.find_size("ensure_multiple_of", kMultiples).value_or(defaults.multiple);
+  if (!file.find_bool("do_pad").value_or(defaults.pads)) return;
+  const std::size_t divisor = file.find_size("size_divisor", kMultiples).value_or(defaults.divisor);
+  if (divisor == 0) return;
+  config.pad_multiple = divisor;
   config.pad_normalized = true;
+}
+
+void read_dpt(const Json& file, PreprocessConfig& config) {
+  read_dpt_sizes(file, config, {});
+}
+
+void read_chmv2(const Json& file, PreprocessConfig& config) {
+  read_dpt_sizes(file, config, {.keeps_aspect = true, .multiple = 16, .pads = true, .divisor = 16});
 }
 
 /// What EomtImageProcessor has beyond others: squares that images are padded to, or cut into.
@@ -200,9 +217,9 @@ constexpr OwnSizes kOwnSizes[] = {
      .pads = true,
      .splits = "do_image_splitting",
      .reads_size = true},
-    {"DPT", read_dpt_sizes, true, true},
-    {"PromptDepthAnything", read_dpt_sizes, true, true},
-    {"CHMv2", read_dpt_sizes, true, true},
+    {"DPT", read_dpt, true, true},
+    {"PromptDepthAnything", read_dpt, true, true},
+    {"CHMv2", read_chmv2, true, true},
     {"Eomt", read_eomt_sizes, true},
     {kOwlv2, read_owlv2_sizes, true},
     {"Yolos", read_yolos_sizes, true},

@@ -204,7 +204,7 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
       read_got_ocr_tiles(file, config);
   }
   // boxes are warped whatever do_resize says
-  if (processor.name != kVitPose && !file.find_bool("do_resize").value_or(true)) {
+  if (processor.name != kVitPose && !file.find_bool("do_resize").value_or(processor.resizes)) {
     VIT_CHECK(config.resize != ResizeRule::tiles, kWhere.with(ErrorKind::unsupported), source,
               ": do_resize must not be false of images that are cut into tiles");
     config.resize = ResizeRule::none;

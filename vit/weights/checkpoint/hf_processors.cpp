@@ -37,7 +37,7 @@ constexpr ProcessorClass kClasses[] = {
     {"SmolVLM", ResizeFilter::lanczos, 364, true, true, 0, kHalf, kHalf},
     {"DPT", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
     {"PromptDepthAnything", ResizeFilter::bicubic, 384, true, true, 0, kImageNetMean, kImageNetStd},
-    {"CHMv2", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
+    {"CHMv2", ResizeFilter::bicubic, 384, true, true, 0, kCanopyMean, kCanopyStd, true, 0, false},
     {"Tipsv2Dpt", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
     {"Eomt", ResizeFilter::bilinear, 640, false, false, 0, kImageNetMean, kImageNetStd},
     {kOwlv2, ResizeFilter::bilinear, 960, true, true, 0, kClipMean, kClipStd},

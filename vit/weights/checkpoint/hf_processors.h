@@ -27,6 +27,7 @@ struct ProcessorClass {
   std::array<double, 3> std;
   bool normalizes = true;
   std::size_t width = 0;  // of a rectangle; 0 = size
+  bool resizes = true;
 };
 
 /// The class that the file names, else the one of `model_type` ("" where unknown), of images or of clips.
