@@ -2,18 +2,24 @@
 // Error that says what is wrong, and none crashes.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
+#include "vit/io/safetensors.h"
 #include "vit/model.h"
+#include "vit/weights/checkpoint/checkpoint_folder.h"
 
 namespace vit {
 namespace {
@@ -96,6 +102,60 @@ TEST_CASE("weights: configurations of dense heads that cannot be are refused") {
     CHECK(!message.empty());
     CHECK(message.find(c.words) != std::string::npos);
   }
+}
+
+TEST_CASE("weights: classes of dense heads that config.json counts and does not name") {
+  const test::TemporaryFolder folder;
+  copy_model("hf-eomt", folder);
+  const std::string config = test::read_text(folder / "config.json");
+  const std::size_t names = config.find("\"id2label\"");
+  REQUIRE(names != std::string::npos);
+  const auto with = [&](const std::string& count) {
+    folder.write("config.json", config.substr(0, names) + "\"num_labels\": " + count + "}");
+    return failure_of(folder.path());
+  };
+  CHECK(with("3") == "");
+  CHECK(with("4").find("class_predictor") != std::string::npos);
+}
+
+TEST_CASE("weights: DPT on its own ViT ignores no stages, and its classes show in the tensors") {
+  const test::TemporaryFolder folder;
+  folder.write("config.json", R"({"model_type": "dpt", "is_hybrid": false, "neck_ignore_stages": [0, 1],
+                                  "architectures": ["DPTForDepthEstimation"]})");
+  const auto head_of = [&] {
+    const internal::CheckpointFolder checkpoint(folder.path());
+    return checkpoint.parsed<ModelConfig>()->dense.value().config;
+  };
+  CHECK(head_of().find(Output::depth) != nullptr);
+  const std::array<std::byte, 4 * 12> zeros{};
+  const auto tensor = [&](const char* name, std::vector<std::size_t> shape) {
+    std::size_t bytes = 4;
+    for (const std::size_t edge : shape) bytes *= edge;
+    return internal::TensorToWrite{name, internal::Dtype::f32, std::move(shape),
+                                   std::span(zeros).first(bytes)};
+  };
+  folder.write("config.json", R"({"model_type": "dpt", "architectures": null})");
+  internal::write_safetensors(
+      folder / "model.safetensors",
+      std::vector<internal::TensorToWrite>{
+          tensor("dpt.embeddings.patch_embeddings.projection.weight", {1, 3, 2, 2}),
+          tensor("head.head.1.running_mean", {2}), tensor("head.head.4.weight", {3, 2, 1, 1})});
+  const MapOutput* const classes = head_of().find(Output::classes);
+  REQUIRE(classes != nullptr);
+  CHECK(classes->channels == 3);
+}
+
+TEST_CASE("weights: CHMv2 that normalizes the last block alone is refused") {
+  const test::TemporaryFolder folder;
+  const auto failure_with = [&](const std::string& taps, const char* norm) {
+    folder.write("config.json", R"({"model_type": "chmv2", "backbone_config": {"model_type": "dinov3_vit",
+                                    "num_hidden_layers": 5, "out_indices": )" +
+                                    taps + R"(, "apply_layernorm": )" + norm + "}}");
+    return test::message_of([&] { internal::CheckpointFolder(folder.path()).model_config(); });
+  };
+  CHECK(failure_with("[1, 2, 3, 5]", "true") == "");
+  CHECK(failure_with("[1, 2, 3, 4]", "false") == "");
+  CHECK(failure_with("[1, 2, 3, 5]", "false").find("apply_layernorm") != std::string::npos);
 }
 
 TEST_CASE("weights: queries that are masked at random are refused, and NaN is") {

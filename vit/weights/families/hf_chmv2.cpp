@@ -1,5 +1,6 @@
 // Hugging Face's CHMv2, canopy height: DINOv3 with a DPT head whose depths are bins. Source: transformers,
 // models/chmv2.
+#include <algorithm>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -10,6 +11,8 @@
 namespace vit::internal {
 namespace hf_chmv2 {
 namespace {
+
+constexpr Where kWhere{"hf_chmv2", ErrorKind::unsupported};
 
 constexpr HeadRow kHead[] = {
     {"readout.{}.*", "head.reassemble_stage.readout_projects.{}.0.*"},
@@ -64,6 +67,11 @@ DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
            .offset = 1e-8f,
            .lowest = static_cast<float>(config.find_double("min_depth").value_or(0.001)),
            .highest = static_cast<float>(config.find_double("max_depth").value_or(96.0) / double{kScale})}}};
+  VIT_CHECK(
+      branch.tap_norm || std::ranges::find(branch.taps, backbone.encoder.depth - 1) == branch.taps.end(),
+      kWhere, inner.where(),
+      ": apply_layernorm is false, and the last block, whose tokens the library normalizes all the same, "
+      "is among those read; one rule for each block is not implemented");
   return {.family = "chmv2",
           .branches = {std::move(branch)},
           .depth_unit = DepthUnit::meter,

@@ -171,6 +171,11 @@ std::optional<Json> find_hf_labels(const Json& config) {
   return names && !names->is_null() ? std::optional(*names) : std::nullopt;
 }
 
+std::size_t count_hf_labels(const Json& config) {
+  const auto names = find_hf_labels(config);
+  return names ? names->size() : config.find_size("num_labels", {.max = 65535}).value_or(2);
+}
+
 std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes) {
   const auto names = find_hf_labels(config);
   if (names && names->size() > num_classes) return {};  // of another model: no class is sure to be its own

@@ -61,6 +61,9 @@ std::size_t count_hf_classes(const SourceFiles& files, const std::string& name);
 
 /// The member id2label; nothing if it is absent or null.
 std::optional<Json> find_hf_labels(const Json& config);
+
+/// How many classes config.json says there are: by names, by num_labels, or the library's two.
+std::size_t count_hf_labels(const Json& config);
 /// Class names in index order, a number for a class without one; nothing if there are more names than
 /// classes, or none but placeholders.
 std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_classes);

@@ -37,6 +37,12 @@ bool has_own_vit(const Json& config) {
   return !config.find("backbone_config") && !config.find("backbone");
 }
 
+/// A config.json that was saved without a model names no class; the head for classes alone has a batch norm.
+bool gives_classes(const SourceFiles& files) {
+  return hf_class_contains(*files.config, "ForSemanticSegmentation") ||
+         files.find("head.head.1.running_mean", Place::outside) != nullptr;
+}
+
 /// The first size of a tensor of the head, or what the library has fixed.
 std::size_t stored_channels(const SourceFiles& files, const char* name, std::size_t fallback) {
   const TensorEntry* const entry = files.find(name, Place::outside);
@@ -66,9 +72,6 @@ ClassReadout read_readout(const Json& config) {
 void refuse_variants(const Json& config) {
   VIT_CHECK(!config.find_bool("is_hybrid").value_or(false), kWhere, config.where(),
             ": is_hybrid: DPT on BiT, a convolutional network, is not implemented");
-  const auto ignored = config.find("neck_ignore_stages");
-  VIT_CHECK(!ignored || ignored->size() == 0, kWhere, config.where(),
-            ": neck_ignore_stages is not implemented");
   const double index = config.find_double("head_in_index").value_or(-1.0);
   VIT_CHECK(index == -1.0 || index == 3.0, kWhere, config.where(),
             ": head_in_index must be -1, the last fused map, got ", index);
@@ -78,7 +81,7 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
   const Json& config = *files.config;
   refuse_variants(config);
   check_dpt_factors(config);
-  const bool own = has_own_vit(config), classes = hf_class_contains(config, "ForSemanticSegmentation");
+  const bool own = has_own_vit(config), classes = gives_classes(files);
   DptConfig dpt;
   dpt.readout = read_readout(config);
   dpt.readout_activation = read_hf_activation(config, Activation::gelu);
@@ -123,7 +126,7 @@ DenseConfig read_head(const SourceFiles& files, const ModelConfig& backbone) {
 
 ParsedModel read(const SourceFiles& files) {
   const Json& config = *files.config;
-  const bool own = has_own_vit(config), classes = hf_class_contains(config, "ForSemanticSegmentation");
+  const bool own = has_own_vit(config), classes = gives_classes(files);
   ParsedModel out = own ? kHfVitFamily.read(files) : read_backbone(files);
   if (own) out.config.position.resampling = TableResampling::bilinear;
   if (own && files.has_weights && !files.match.prefix.ends_with("dpt.")) return out;  // a DPTModel

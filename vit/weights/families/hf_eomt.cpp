@@ -130,8 +130,7 @@ ModelConfig read_backbone_config(const SourceFiles& files) {
 }
 
 DenseConfig read_head(const Json& config, const ModelConfig& backbone) {
-  const auto names = find_hf_labels(config);
-  const std::size_t classes = names ? names->size() : 2;
+  const std::size_t classes = count_hf_labels(config);
   DenseBranch branch{
       .name = "",
       .taps = {backbone.encoder.depth - 1},

@@ -71,8 +71,7 @@ ParsedModel read(const SourceFiles& files) {
   const Json& config = *files.config;
   check_dpt_factors(config);
   ParsedModel out = read_backbone(files);
-  const auto names = find_hf_labels(config);
-  const std::size_t classes = names ? names->size() : 2;
+  const std::size_t classes = count_hf_labels(config);
   DenseConfig head{.family = "tipsv2_dpt",
                    .branches = {},
                    .depth_unit = DepthUnit::meter,
