@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "tests/support/allocation_count.h"
@@ -225,16 +226,17 @@ TEST_CASE("parts: an encoder is its layers, one after the other") {
     return x;
   };
   /// The layers by hand.
-  const auto by_hand = [&](std::span<const position::RopeFactors> factors) {
-    Tensor<float> x = copy(), normed(x.shape()), qkv(Shape{kImages, kTokens, 3 * kWidth}),
-                  hidden(Shape{kImages, kTokens, kHidden});
+  const auto by_hand = [&](std::span<const position::RopeFactors> factors, double scale = 0.0) {
+    Tensor<float> x = copy(), normed(x.shape()), hidden(Shape{kImages, kTokens, kHidden});
     for (std::size_t i = 0; i < kDepth; ++i) {
       const Stored& s = stored[i];
+      const std::size_t width = s.qkv.dim(0) / 3;
+      Tensor<float> qkv(Shape{kImages, kTokens, 3 * width});
       LayerNorm(s.gamma1, s.beta1, 1e-6f).forward(x, normed);
       Linear(s.qkv).forward(normed, qkv);
       const Tensor<float> heads =
-          attention(columns(qkv, 0, kWidth), columns(qkv, kWidth, kWidth), columns(qkv, 2 * kWidth, kWidth),
-                    factors[factors.size() == 1 ? 0 : i], 1, {.num_heads = kHeads});
+          attention(columns(qkv, 0, width), columns(qkv, width, width), columns(qkv, 2 * width, width),
+                    factors[factors.size() == 1 ? 0 : i], 1, {.num_heads = kHeads, .scale = scale});
       Linear(s.proj).forward(heads, x, {.scale = s.scale1, .residual = x});
       LayerNorm(s.gamma2, {}, 1e-6f).forward(x, normed);
       Linear(s.fc1, s.bias).forward(normed, hidden, {.activation = Activation::silu});
@@ -259,6 +261,24 @@ TEST_CASE("parts: an encoder is its layers, one after the other") {
       CHECK(same_bits(x.flat(), expected.flat()));
     }
   }
+  // A scale of logits is one for all blocks, whatever the width of their heads.
+  Tensor<float> qkv = std::exchange(stored.back().qkv, rng.tensor({3 * kWidth / 2, kWidth}));
+  Tensor<float> proj = std::exchange(stored.back().proj, rng.tensor({kWidth, kWidth / 2}));
+  blocks.back().qkv.weight = stored.back().qkv;
+  blocks.back().proj.weight = stored.back().proj;
+  for (const double scale : {0.0, 0.9}) {
+    Tensor<float> scaled = copy();
+    BlockOptions with_scale = options;
+    with_scale.scale = scale;
+    const std::vector<position::RopeFactors> none(1);
+    Encoder(blocks, with_scale).forward(scaled, none, 1, memory);
+    CHECK(same_bits(scaled.flat(), by_hand(none, scale).flat()));
+  }
+  stored.back().qkv = std::move(qkv);
+  stored.back().proj = std::move(proj);
+  blocks.back().qkv.weight = stored.back().qkv;
+  blocks.back().proj.weight = stored.back().proj;
+
   for (std::size_t i = 0; i < kDepth; ++i) blocks[i].gate = {.weight = stored[i].gate};
   Tensor<float> gated = copy();
   Encoder(blocks, options).forward(gated, one, 1, memory);

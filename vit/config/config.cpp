@@ -41,48 +41,33 @@ void validate_relative(const ModelConfig& c) {
             "relative positions are those of one image without late tokens");
 }
 
-void validate_position(const ModelConfig& c) {
+void validate_table(const ModelConfig& c) {
   const PositionConfig& p = c.position;
-  if (p.added != AddedTable::none) {
-    check_range("rows of the position table's grid", p.added_grid.rows, 1, kMaxTableEdge);
-    check_range("columns of the position table's grid", p.added_grid.columns, 1, kMaxTableEdge);
-    if (p.added != AddedTable::columns_and_rows)
-      check_range("positions of the table's grid", p.added_grid.rows * p.added_grid.columns, 1,
-                  kMaxTablePositions);
-    VIT_CHECK(p.table_grid != TableGrid::square ||
-                  (p.added != AddedTable::prefix_and_patches && p.added_grid.rows == p.added_grid.columns),
-              kWhere, "a table that is cut from a square must be square and only of patches");
-    check_range("prefix rows of the position table", p.added_prefix_rows, 0, c.num_prefix_tokens());
-    const bool is_square = p.added_grid.rows == p.added_grid.columns;
-    VIT_CHECK(p.added != AddedTable::columns_and_rows || is_square, kWhere,
-              "tables of columns and of rows must have equal length, got ", p.added_grid.columns, " and ",
-              p.added_grid.rows);
-    VIT_CHECK(p.added == AddedTable::prefix_and_patches || p.added_prefix_rows == 0, kWhere,
-              "a table of patch rows cannot have ", p.added_prefix_rows, " prefix rows");
-    VIT_CHECK(p.table_grid != TableGrid::swapped || p.added == AddedTable::patches, kWhere,
-              "a table that is read by columns has only rows of patches");
-    check_range("steps of the position table", p.added_steps, 0, 4096);
-    if (p.added_steps != 0)
-      check_range("positions of the table's steps", p.added_steps * p.added_grid.rows * p.added_grid.columns,
-                  1, kMaxTablePositions);
-  }
-  VIT_CHECK(p.added_steps == 0 ||
-                (p.added != AddedTable::none && p.added != AddedTable::columns_and_rows &&
-                 p.rope == RopeKind::none && !p.relative && !p.between_blocks && !c.attention.windows &&
-                 c.image.stack == StackRule::together && c.image.fixed_size),
-            kWhere, "a table with steps in time is the only position of clips of one size");
-  VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::none, kWhere,
-            "RoPE scaling is requested, but the model has no rotary positions");
-  if (p.rope_scaling) position::validate(*p.rope_scaling);
-  VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
-            "RoPE scaling with truncate needs ordered frequencies, but those of this model are learned");
-  VIT_CHECK(!p.between_blocks || (c.encoder.depth > 1 && p.added == AddedTable::prefix_and_patches &&
-                                  p.added_prefix_rows == c.num_prefix_tokens() && !c.attention.windows),
-            kWhere, "tables between blocks have rows for all tokens, as the added one must have");
-  if (p.relative) validate_relative(c);
-  VIT_CHECK(!p.class_angles || (p.rope == RopeKind::axial && c.tokens.class_token), kWhere,
-            "angles of a class token need a class token and axial rotary positions");
-  if (p.rope == RopeKind::none) return;
+  check_range("rows of the position table's grid", p.added_grid.rows, 1, kMaxTableEdge);
+  check_range("columns of the position table's grid", p.added_grid.columns, 1, kMaxTableEdge);
+  if (p.added != AddedTable::columns_and_rows)
+    check_range("positions of the table's grid", p.added_grid.rows * p.added_grid.columns, 1,
+                kMaxTablePositions);
+  VIT_CHECK(p.table_grid != TableGrid::square ||
+                (p.added != AddedTable::prefix_and_patches && p.added_grid.rows == p.added_grid.columns),
+            kWhere, "a table that is cut from a square must be square and only of patches");
+  check_range("prefix rows of the position table", p.added_prefix_rows, 0, c.num_prefix_tokens());
+  const bool is_square = p.added_grid.rows == p.added_grid.columns;
+  VIT_CHECK(p.added != AddedTable::columns_and_rows || is_square, kWhere,
+            "tables of columns and of rows must have equal length, got ", p.added_grid.columns, " and ",
+            p.added_grid.rows);
+  VIT_CHECK(p.added == AddedTable::prefix_and_patches || p.added_prefix_rows == 0, kWhere,
+            "a table of patch rows cannot have ", p.added_prefix_rows, " prefix rows");
+  VIT_CHECK(p.table_grid != TableGrid::swapped || p.added == AddedTable::patches, kWhere,
+            "a table that is read by columns has only rows of patches");
+  check_range("steps of the position table", p.added_steps, 0, 4096);
+  if (p.added_steps != 0)
+    check_range("positions of the table's steps", p.added_steps * p.added_grid.rows * p.added_grid.columns, 1,
+                kMaxTablePositions);
+}
+
+void validate_rotary(const ModelConfig& c) {
+  const PositionConfig& p = c.position;
   // Cosine and sine of every patch: for one head for all, or for every head and block (d and C values).
   const GridSize grid = c.native_grid();
   const std::size_t per_patch =
@@ -109,6 +94,28 @@ void validate_position(const ModelConfig& c) {
     check_range("rows of the rope reference grid", p.reference_grid.rows, 1, 65536);
     check_range("columns of the rope reference grid", p.reference_grid.columns, 1, 65536);
   }
+}
+
+void validate_position(const ModelConfig& c) {
+  const PositionConfig& p = c.position;
+  if (p.added != AddedTable::none) validate_table(c);
+  VIT_CHECK(p.added_steps == 0 ||
+                (p.added != AddedTable::none && p.added != AddedTable::columns_and_rows &&
+                 p.rope == RopeKind::none && !p.relative && !p.between_blocks && !c.attention.windows &&
+                 c.image.stack == StackRule::together && c.image.fixed_size),
+            kWhere, "a table with steps in time is the only position of clips of one size");
+  VIT_CHECK(!p.rope_scaling || p.rope != RopeKind::none, kWhere,
+            "RoPE scaling is requested, but the model has no rotary positions");
+  if (p.rope_scaling) position::validate(*p.rope_scaling);
+  VIT_CHECK(!p.rope_scaling || !p.rope_scaling->truncate || p.rope != RopeKind::mixed, kWhere,
+            "RoPE scaling with truncate needs ordered frequencies, but those of this model are learned");
+  VIT_CHECK(!p.between_blocks || (c.encoder.depth > 1 && p.added == AddedTable::prefix_and_patches &&
+                                  p.added_prefix_rows == c.num_prefix_tokens() && !c.attention.windows),
+            kWhere, "tables between blocks have rows for all tokens, as the added one must have");
+  if (p.relative) validate_relative(c);
+  VIT_CHECK(!p.class_angles || (p.rope == RopeKind::axial && c.tokens.class_token), kWhere,
+            "angles of a class token need a class token and axial rotary positions");
+  if (p.rope != RopeKind::none) validate_rotary(c);
 }
 
 void check_epsilon(const char* norm, float epsilon) {
