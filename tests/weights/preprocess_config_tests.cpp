@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
@@ -148,22 +150,77 @@ TEST_CASE("weights: Hugging Face's preprocessing, class defaults and size forms"
   CHECK_FALSE(dino.crop);
 }
 
-TEST_CASE("weights: CHMv2's image processor pads and does not resize where its file does not say") {
-  const vit::PreprocessConfig defaults = hf(R"({"image_processor_type": "CHMv2ImageProcessor"})");
-  CHECK(defaults.resize == vit::ResizeRule::none);
-  CHECK(defaults.pad_multiple == 16);
-  CHECK(defaults.pad_normalized);
-  CHECK(defaults.mean == std::vector{0.420, 0.411, 0.296});
-  CHECK(defaults.std == std::vector{0.213, 0.156, 0.143});
-  const vit::PreprocessConfig stated = hf(
-      R"({"image_processor_type": "CHMv2ImageProcessorFast", "do_resize": true, "do_pad": false, "size": 64})");
-  CHECK(stated.resize == vit::ResizeRule::nearer_scale);
-  CHECK(stated.resize_height == 64);
-  CHECK(stated.size_multiple == 16);
-  CHECK(stated.pad_multiple == 0);
-  const vit::PreprocessConfig dpt = hf(R"({"image_processor_type": "DPTImageProcessor", "do_pad": true})");
-  CHECK(dpt.resize == vit::ResizeRule::squash);
-  CHECK(dpt.pad_multiple == 0);
+TEST_CASE("weights: a switch that is null is off, whatever the class says") {
+  CHECK(vit_processor(R"("do_resize": null)").resize == vit::ResizeRule::none);
+  CHECK_FALSE(vit_processor(R"("do_rescale": null)").rescale);
+  CHECK_FALSE(vit_processor(R"("do_normalize": null)").subtract_mean);
+  CHECK(vit_processor(R"("do_rescale": true, "do_normalize": true)").subtract_mean);
+  CHECK_FALSE(hf(R"({"image_processor_type": "CLIPImageProcessor", "do_center_crop": null})").crop);
+  CHECK(vit_processor(R"("default_to_square": null, "size": 99)").resize == vit::ResizeRule::shortest_edge);
+  CHECK_FALSE(hf(R"({"image_processor_type": "Owlv2ImageProcessor", "do_pad": null})").pad_to_square);
+  CHECK(hf(R"({"image_processor_type": "Cohere2VisionImageProcessor", "crop_to_patches": null})").resize ==
+        vit::ResizeRule::squash);
+  CHECK_ERROR(ErrorKind::unsupported, ("preprocessor_config.json", "do_image_splitting"),
+              hf(R"({"image_processor_type": "Idefics3ImageProcessor", "do_image_splitting": null})"));
+}
+
+TEST_CASE("weights: the crop of classes that do not crop by themselves, and of those that never do") {
+  const auto crop_of = [](const std::string& name) {
+    return hf(R"({"image_processor_type": ")" + name + R"(ImageProcessor", "do_center_crop": true})")
+        .crop_height;
+  };
+  CHECK(crop_of("Beit") == 224);
+  CHECK(crop_of("OwlViT") == 768);
+  CHECK(crop_of("Sapiens2") == 224);
+  for (const char* const name : {"Gemma3", "GotOcr2", "Cohere2Vision"}) {
+    CAPTURE(name);
+    CHECK_FALSE(hf(R"({"image_processor_type": ")" + std::string(name) +
+                   R"(ImageProcessor", "do_center_crop": true, "crop_size": 50})")
+                    .crop);
+  }
+  const vit::PreprocessConfig tiles =
+      hf(R"({"image_processor_type": "LlavaNextImageProcessor", "size": {"height": 336, "width": 336},
+             "crop_size": {"height": 336, "width": 336}})");
+  CHECK(tiles.resize == vit::ResizeRule::tiles);
+  CHECK_FALSE(tiles.crop);
+  CHECK_ERROR(ErrorKind::unsupported, ("crop of tiles"),
+              hf(R"({"image_processor_type": "LlavaNextImageProcessor", "size": {"height": 336, "width": 336},
+                     "crop_size": {"height": 300, "width": 336}})"));
+}
+
+TEST_CASE("weights: what processors of depth say if their files are silent") {
+  const vit::PreprocessConfig prompted =
+      hf(R"({"image_processor_type": "PromptDepthAnythingImageProcessor"})");
+  CHECK(prompted.mean == std::vector<double>{0.5, 0.5, 0.5});
+  CHECK(prompted.std == std::vector<double>{0.5, 0.5, 0.5});
+  CHECK(prompted.pad_multiple == 0);
+  const vit::PreprocessConfig canopy = hf(R"({"image_processor_type": "CHMv2ImageProcessor"})");
+  CHECK(canopy.resize == vit::ResizeRule::none);
+  CHECK(canopy.pad_multiple == 16);
+  CHECK(canopy.pad_normalized);
+  CHECK(canopy.mean == std::vector<double>{0.420, 0.411, 0.296});
+  CHECK(canopy.std == std::vector<double>{0.213, 0.156, 0.143});
+  const vit::PreprocessConfig resized =
+      hf(R"({"image_processor_type": "CHMv2ImageProcessor", "do_resize": true, "do_pad": false})");
+  CHECK(resized.resize == vit::ResizeRule::nearer_scale);
+  CHECK(resized.size_multiple == 16);
+  CHECK(resized.pad_multiple == 0);
+  CHECK(hf(R"({"image_processor_type": "DPTImageProcessor", "do_pad": true})").pad_multiple == 0);
+}
+
+TEST_CASE("weights: min_pixels and max_pixels are limits of the classes that read them") {
+  const auto area_of = [](const std::string& name) {
+    const vit::PreprocessConfig config = hf(R"({"image_processor_type": ")" + name +
+                                            R"(ImageProcessor", "min_pixels": 5000, "max_pixels": 70000})");
+    return std::pair(config.min_area, config.max_area);
+  };
+  for (const char* const name : {"Qwen2VL", "PaddleOCRVL", "VideoLlama3"}) {
+    CAPTURE(name);
+    CHECK(area_of(name) == std::pair<std::size_t, std::size_t>(5000, 70000));
+  }
+  CHECK(area_of("Glm4v") == std::pair<std::size_t, std::size_t>(112 * 112, 28 * 28 * 15000));
+  CHECK(area_of("Glm46V") == std::pair<std::size_t, std::size_t>(112 * 112, 28 * 28 * 15000));
+  CHECK(area_of("Ernie4_5_VLMoe") == std::pair<std::size_t, std::size_t>(56 * 56, 28 * 28 * 6177));
 }
 
 TEST_CASE("weights: the image processor may be in processor_config.json, or follow from the model type") {

@@ -19,7 +19,7 @@ void read_owlv2_sizes(const Json& file, PreprocessConfig& config) {
   VIT_CHECK(config.filter == ResizeFilter::bilinear, kWhere.with(ErrorKind::unsupported), file.file(),
             ": an Owlv2ImageProcessor is implemented only with resample 2 (bilinear)");
   config.filter = ResizeFilter::blurred_bilinear;
-  config.pad_to_square = config.square_at_corner = file.find_bool("do_pad").value_or(true);
+  config.pad_to_square = config.square_at_corner = read_switch(file, "do_pad", true);
 }
 
 /// YOLOS: the bound on the longest edge may be a key of its own, and edges are multiples of 16 whatever the
@@ -52,45 +52,43 @@ void read_rf_detr_size(const Json& file, PreprocessConfig& config) {
 }
 
 void read_vitpose_sizes(const Json& file, PreprocessConfig& config) {
-  VIT_CHECK(config.resize == ResizeRule::squash && !config.crop &&
-                file.find_bool("do_affine_transform").value_or(true),
-            kWhere.with(ErrorKind::unsupported), file.file(),
-            ": a VitPoseImageProcessor warps boxes (do_affine_transform) to a height and a width");
+  VIT_CHECK(
+      config.resize == ResizeRule::squash && !config.crop && read_switch(file, "do_affine_transform", true),
+      kWhere.with(ErrorKind::unsupported), file.file(),
+      ": a VitPoseImageProcessor warps boxes (do_affine_transform) to a height and a width");
   if (!file.find("size")) config.resize_width = 192;
   config.resize = ResizeRule::box;
   config.box_unit = file.find_double("normalize_factor").value_or(200.0);
 }
 
-/// What a class of DPTImageProcessor's kind does where its file does not say; divisor 0: none.
-struct DptDefaults {
-  bool keeps_aspect = false;
+/// What a class of DPT's kind says if the file is silent.
+struct DptSizes {
   std::size_t multiple = 1;
+  bool keeps_ratio = false;
   bool pads = false;
-  std::size_t divisor = 0;
+  std::size_t divisor = 0;  // 0: none, and no padding
 };
 
 /// What DPTImageProcessor has beyond others: one scale for both edges, multiples, padding that is the mean
 /// color.
-void read_dpt_sizes(const Json& file, PreprocessConfig& config, const DptDefaults& defaults) {
+void read_dpt_sizes_of(const Json& file, const DptSizes& sizes, PreprocessConfig& config) {
   VIT_CHECK(!config.crop, kWhere.with(ErrorKind::unsupported), file.file(),
             ": do_center_crop of a DPTImageProcessor is not implemented");
-  constexpr SizeRange kMultiples{1, 1024};
-  if (file.find_bool("keep_aspect_ratio").value_or(defaults.keeps_aspect))
-    config.resize = ResizeRule::nearer_scale;
-  config.size_multiple = file.find_size("ensure_multiple_of", kMultiples).value_or(defaults.multiple);
-  if (!file.find_bool("do_pad").value_or(defaults.pads)) return;
-  const std::size_t divisor = file.find_size("size_divisor", kMultiples).value_or(defaults.divisor);
+  if (read_switch(file, "keep_aspect_ratio", sizes.keeps_ratio)) config.resize = ResizeRule::nearer_scale;
+  config.size_multiple = file.find_size("ensure_multiple_of", {1, 1024}).value_or(sizes.multiple);
+  if (!read_switch(file, "do_pad", sizes.pads)) return;
+  const std::size_t divisor = file.find_size("size_divisor", {1, 1024}).value_or(sizes.divisor);
   if (divisor == 0) return;
   config.pad_multiple = divisor;
   config.pad_normalized = true;
 }
 
-void read_dpt(const Json& file, PreprocessConfig& config) {
-  read_dpt_sizes(file, config, {});
+void read_dpt_sizes(const Json& file, PreprocessConfig& config) {
+  read_dpt_sizes_of(file, {}, config);
 }
 
-void read_chmv2(const Json& file, PreprocessConfig& config) {
-  read_dpt_sizes(file, config, {.keeps_aspect = true, .multiple = 16, .pads = true, .divisor = 16});
+void read_chmv2_sizes(const Json& file, PreprocessConfig& config) {
+  read_dpt_sizes_of(file, {.multiple = 16, .keeps_ratio = true, .pads = true, .divisor = 16}, config);
 }
 
 /// What EomtImageProcessor has beyond others: squares that images are padded to, or cut into.
@@ -136,21 +134,21 @@ void read_got_ocr_sizes(const Json& file, PreprocessConfig& config) {
 }
 
 void read_cohere2_tiles(const Json& file, PreprocessConfig& config) {
-  if (!file.find_bool("crop_to_patches").value_or(true)) return;
+  if (!read_switch(file, "crop_to_patches", true)) return;
   set_tiles(file, TileCanvas::least_enlarged, config);
   config.max_tiles = file.find_size("max_patches", {1, 256}).value_or(12);
 }
 
 /// LLaVA-NeXT's and LLaVA-OneVision's: image_grid_pinpoints are the canvases.
 void read_listed_tiles(const Json& file, PreprocessConfig& config, std::size_t most_tiles) {
+  const bool crops_nothing = !config.crop || (config.crop_height == config.resize_height &&
+                                              config.crop_width == config.resize_width);
   if (config.resize == ResizeRule::shortest_edge) {  // of squares
-    VIT_CHECK(config.longest_edge == 0 && (!config.crop || (config.crop_height == config.resize_height &&
-                                                            config.crop_width == config.resize_width)),
-              kWhere.with(ErrorKind::unsupported), file.file(),
+    VIT_CHECK(config.longest_edge == 0 && crops_nothing, kWhere.with(ErrorKind::unsupported), file.file(),
               ": size and crop_size must be those of the same square tile");
     config.resize = ResizeRule::squash;
-    config.crop = false;
   }
+  if (crops_nothing) config.crop = false;
   set_tiles(file, TileCanvas::listed, config);
   config.overview = TileOverview::always_first;
   const std::size_t tile = config.resize_height;
@@ -186,8 +184,7 @@ void read_onevision_tiles(const Json& file, PreprocessConfig& config) {
 
 /// Idefics 3's and SmolVLM's: size has the longest edge of the first resize, max_image_size the tile.
 void read_idefics3_tiles(const Json& file, PreprocessConfig& config) {
-  VIT_CHECK(file.find_bool("do_image_splitting").value_or(true), kWhere.with(ErrorKind::unsupported),
-            file.file(),
+  VIT_CHECK(read_switch(file, "do_image_splitting", true), kWhere.with(ErrorKind::unsupported), file.file(),
             ": do_image_splitting must not be false: one tile after another resize is not implemented");
   const auto edge_of = [&](const char* key, std::size_t fallback) {
     const auto value = file.find(key);
@@ -217,9 +214,9 @@ constexpr OwnSizes kOwnSizes[] = {
      .pads = true,
      .splits = "do_image_splitting",
      .reads_size = true},
-    {"DPT", read_dpt, true, true},
-    {"PromptDepthAnything", read_dpt, true, true},
-    {"CHMv2", read_chmv2, true, true},
+    {"DPT", read_dpt_sizes, true, true},
+    {"PromptDepthAnything", read_dpt_sizes, true, true},
+    {"CHMv2", read_chmv2_sizes, true, true},
     {"Eomt", read_eomt_sizes, true},
     {kOwlv2, read_owlv2_sizes, true},
     {"Yolos", read_yolos_sizes, true},

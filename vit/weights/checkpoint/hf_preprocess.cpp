@@ -96,11 +96,11 @@ void read_fixed_size(const Json& file, const ProcessorClass& processor, Preproce
   } else {
     set_shortest_edge(config, processor.size);
   }
-  const bool square_from_int = file.find_bool("default_to_square").value_or(processor.square_from_int);
+  const bool square_from_int = read_switch(file, "default_to_square", processor.square_from_int);
   if (const auto value = file.find("size")) read_size(*value, square_from_int, config);
 
-  config.crop = file.find_bool("do_center_crop").value_or(processor.crop != 0);
-  config.crop_height = config.crop_width = processor.crop;
+  config.crop = processor.can_crop && read_switch(file, "do_center_crop", processor.crop != 0);
+  config.crop_height = config.crop_width = processor.crop != 0 ? processor.crop : processor.unused_crop;
   if (const auto value = file.find("crop_size"); value && config.crop) read_crop(*value, config);
   VIT_CHECK(!config.crop || config.crop_height > 0, kWhere, file.file(),
             ": do_center_crop is set, but crop_size is missing");
@@ -204,18 +204,18 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
       read_got_ocr_tiles(file, config);
   }
   // boxes are warped whatever do_resize says
-  if (processor.name != kVitPose && !file.find_bool("do_resize").value_or(processor.resizes)) {
+  if (processor.name != kVitPose && !read_switch(file, "do_resize", processor.resizes)) {
     VIT_CHECK(config.resize != ResizeRule::tiles, kWhere.with(ErrorKind::unsupported), source,
               ": do_resize must not be false of images that are cut into tiles");
     config.resize = ResizeRule::none;
     if (by_tokens) config.pad_multiple = 0;
   }
 
-  config.rescale = file.find_bool("do_rescale").value_or(true);
+  config.rescale = read_switch(file, "do_rescale", true);
   config.rescale_factor = file.find_double("rescale_factor").value_or(1.0 / 255.0);
   VIT_CHECK(config.rescale_factor >= 1e-9 && config.rescale_factor <= 1e6, kWhere, source,
             ": rescale_factor must lie between 1e-9 and 1e6, found ", config.rescale_factor);
-  config.subtract_mean = file.find_bool("do_normalize").value_or(processor.normalizes);
+  config.subtract_mean = read_switch(file, "do_normalize", processor.normalizes);
   if (processor.name == kLlama4 && config.rescale && config.subtract_mean)
     config.normalize = NormalizeRule::in_bfloat16;
   config.mean = to_vector(processor.mean);

@@ -16,7 +16,7 @@ constexpr Where kWhere{"load_preprocess_config", ErrorKind::format};
 constexpr ProcessorClass kClasses[] = {
     {"ViT", ResizeFilter::bilinear, 224, true, true, 0, kHalf, kHalf},
     {"DeiT", ResizeFilter::bicubic, 256, true, true, 224, kHalf, kHalf},
-    {"Beit", ResizeFilter::bicubic, 224, true, true, 0, kHalf, kHalf},
+    {"Beit", ResizeFilter::bicubic, 224, true, true, 0, kHalf, kHalf, true, 0, 224},
     {"Pvt", ResizeFilter::bicubic, 224, true, true, 0, kImageNetMean, kImageNetStd},
     {"Bit", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
     {"DINOv3ViT", ResizeFilter::bilinear, 224, true, true, 0, kImageNetMean, kImageNetStd},
@@ -28,26 +28,26 @@ constexpr ProcessorClass kClasses[] = {
     {"Llava", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
     {"Blip", ResizeFilter::bicubic, 384, true, true, 0, kClipMean, kClipStd},
     {"Flava", ResizeFilter::bicubic, 224, true, true, 224, kClipMean, kClipStd},
-    {"Gemma3", ResizeFilter::bilinear, 224, true, true, 0, kHalf, kHalf},
-    {"GotOcr2", ResizeFilter::bicubic, 384, true, true, 0, kClipMean, kClipStd},
-    {"Cohere2Vision", ResizeFilter::bicubic, 512, true, true, 0, kClipMean, kClipStd},
+    {"Gemma3", ResizeFilter::bilinear, 224, true, true, 0, kHalf, kHalf, true, 0, 0, false},
+    {"GotOcr2", ResizeFilter::bicubic, 384, true, true, 0, kClipMean, kClipStd, true, 0, 0, false},
+    {"Cohere2Vision", ResizeFilter::bicubic, 512, true, true, 0, kClipMean, kClipStd, true, 0, 0, false},
     {"LlavaNext", ResizeFilter::bicubic, 224, false, false, 224, kClipMean, kClipStd},
     {"LlavaOnevision", ResizeFilter::bicubic, 384, true, true, 0, kClipMean, kClipStd},
     {"Idefics3", ResizeFilter::lanczos, 364, true, true, 0, kHalf, kHalf},
     {"SmolVLM", ResizeFilter::lanczos, 364, true, true, 0, kHalf, kHalf},
     {"DPT", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
-    {"PromptDepthAnything", ResizeFilter::bicubic, 384, true, true, 0, kImageNetMean, kImageNetStd},
-    {"CHMv2", ResizeFilter::bicubic, 384, true, true, 0, kCanopyMean, kCanopyStd, true, 0, false},
+    {"PromptDepthAnything", ResizeFilter::bicubic, 384, true, true, 0, kHalf, kHalf},
+    {"CHMv2", ResizeFilter::bicubic, 384, true, true, 0, kCanopyMean, kCanopyStd, true, 0, 0, true, false},
     {"Tipsv2Dpt", ResizeFilter::bilinear, 448, true, true, 0, kHalf, kHalf, false},
     {"Eomt", ResizeFilter::bilinear, 640, false, false, 0, kImageNetMean, kImageNetStd},
     {kOwlv2, ResizeFilter::bilinear, 960, true, true, 0, kClipMean, kClipStd},
-    {"OwlViT", ResizeFilter::bicubic, 768, true, true, 0, kClipMean, kClipStd},
+    {"OwlViT", ResizeFilter::bicubic, 768, true, true, 0, kClipMean, kClipStd, true, 0, 768},
     {"Yolos", ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
     {kRfDetr, ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
     {"DeformableDetr", ResizeFilter::bilinear, 800, false, false, 0, kImageNetMean, kImageNetStd},
     {kVitPose, ResizeFilter::bilinear, 256, true, true, 0, kImageNetMean, kImageNetStd},
     {"Sam3", ResizeFilter::bilinear, 1008, true, true, 0, kHalf, kHalf},
-    {"Sapiens2", ResizeFilter::bilinear, 1024, true, true, 0, kImageNetMean, kImageNetStd, true, 768},
+    {"Sapiens2", ResizeFilter::bilinear, 1024, true, true, 0, kImageNetMean, kImageNetStd, true, 768, 224},
     {"VideoMAE", ResizeFilter::bilinear, 224, false, false, 224, kHalf, kHalf},
     {"VideoMAEVideo", ResizeFilter::bilinear, 224, false, false, 224, kHalf, kHalf},
     {"VJEPA2Video", ResizeFilter::bilinear, 292, false, false, 256, kImageNetMean, kImageNetStd},
@@ -195,6 +195,14 @@ std::string_view without_suffix(std::string_view name) {
 }
 
 }  // namespace
+
+bool read_switch(const Json& file, std::string_view key, bool if_absent) {
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    const Json value = file[i];
+    if (value.key() == key) return !value.is_null() && value.as_bool();
+  }
+  return if_absent;
+}
 
 const ProcessorClass& find_processor(const Json& file, const std::string& model_type, bool of_clips) {
   const std::string& source = file.file();

@@ -26,9 +26,14 @@ struct ProcessorClass {
   std::array<double, 3> mean;
   std::array<double, 3> std;
   bool normalizes = true;
-  std::size_t width = 0;  // of a rectangle; 0 = size
+  std::size_t width = 0;        // of a rectangle; 0 = size
+  std::size_t unused_crop = 0;  // crop_size of a class that crops only if the file asks for it
+  bool can_crop = true;         // false: do_center_crop is ignored
   bool resizes = true;
 };
+
+/// A switch of a processor. null is the None that the library gets for it: false, whatever the class says.
+bool read_switch(const Json& file, std::string_view key, bool if_absent);
 
 /// The class that the file names, else the one of `model_type` ("" where unknown), of images or of clips.
 /// Throws Error if it is not implemented.

@@ -69,6 +69,12 @@ std::size_t find_square(const Json& file, const char* key, SizeRange range, std:
   return value ? read_square(*value, range) : fallback;
 }
 
+/// The classes that also read limits under min_pixels and max_pixels.
+bool reads_pixels(std::string_view processor) {
+  return processor == "Qwen2VL" || processor == "Qwen2VLVideo" || processor == "PaddleOCRVL" ||
+         processor == "VideoLlama3";
+}
+
 /// size.shortest_edge and longest_edge are areas; min_pixels and max_pixels of older files win.
 void read_area(const Json& file, const TokenSizes& sizes, PreprocessConfig& config) {
   config.min_area = sizes.low;
@@ -81,8 +87,10 @@ void read_area(const Json& file, const TokenSizes& sizes, PreprocessConfig& conf
     config.min_area = size->find_size("shortest_edge", kAreaRange).value_or(config.min_area);
     config.max_area = size->find_size("longest_edge", kAreaRange).value_or(config.max_area);
   }
-  config.min_area = file.find_size("min_pixels", kAreaRange).value_or(config.min_area);
-  config.max_area = file.find_size("max_pixels", kAreaRange).value_or(config.max_area);
+  if (reads_pixels(sizes.processor)) {
+    config.min_area = file.find_size("min_pixels", kAreaRange).value_or(config.min_area);
+    config.max_area = file.find_size("max_pixels", kAreaRange).value_or(config.max_area);
+  }
   config.short_edges = sizes.short_edges;
   // of clips the limits count all frames, where they count more than one of an image
   config.area_frames = sizes.frames > 1 && config.clip_frames > 0 ? config.clip_frames : sizes.frames;
