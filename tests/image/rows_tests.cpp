@@ -446,6 +446,31 @@ TEST_CASE("image: a damaged file is the same as rows and as a whole") {
   }
 }
 
+TEST_CASE("image: a JPEG without its end marker is whole if the data of all rows are there") {
+  Rng rng(8);
+  const vit::Preprocessor preprocessor(rules_of(20, 8));
+  vit::PreprocessMemory memory;
+  const auto decoded = [](const Bytes& file) { return vit::decode_bytes(as_file(file), {}, "memory"); };
+  const auto unended = [](Bytes file) {
+    file.resize(file.size() - 2);
+    file.resize(file.size() + 100, 0);  // as cameras fill up their buffers
+    return file;
+  };
+  for (const JpegLayout& layout :
+       {JpegLayout{.width = 90, .height = 50}, JpegLayout{.width = 33, .height = 41, .components = 1},
+        JpegLayout{.width = 90, .height = 50, .restart_interval = 2}}) {
+    CAPTURE(name_of(layout));
+    const Bytes file = jpeg(layout, rng), open = unended(file);
+    const vit::Image whole = decoded(file), image = decoded(open);
+    REQUIRE(image.size() == whole.size());
+    CHECK(std::equal(whole.data(), whole.data() + 3 * whole.width() * whole.height(), image.data()));
+    CHECK(compare(preprocessor, open, memory) == "");
+  }
+  // Several scans are read to their end before the first row.
+  CHECK_ERROR(vit::ErrorKind::format, ("memory", "truncated"),
+              decoded(unended(jpeg({.width = 90, .height = 50, .progressive = true}, rng))));
+}
+
 TEST_CASE("image: the pixel limit of a file holds for rows") {
   Rng rng(6);
   const Bytes file = jpeg({.width = 100, .height = 80}, rng);

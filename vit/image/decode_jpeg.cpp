@@ -257,7 +257,10 @@ class JpegRows final : public RowSource {
 
   void finish() override {
     skip(jpeg_.state.output_height - jpeg_.state.output_scanline);
-    run([&] { return jpeg_finish_decompress(&jpeg_.state) == TRUE; });
+    run([&] {
+      jpeg_finish_decompress(&jpeg_.state);  // without an end marker it waits for more; all rows are there
+      return true;
+    });
   }
 
  private:
