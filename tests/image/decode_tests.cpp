@@ -172,6 +172,24 @@ TEST_CASE("image: float maps, the lowest row first, in the byte order that the s
   CHECK_ERROR(vit::ErrorKind::format, ("memory", "truncated"), decode(text_bytes("Pf 1 3 -1\n" + little)));
 }
 
+TEST_CASE("image: a bitmap of one bit whose palette is one black color is black and white") {
+  Bytes bitmap = text_bytes("BM");
+  bitmap.resize(62, 0);
+  bitmap[10] = 58;              // offset of the pixels: headers and one color
+  bitmap[14] = 40;              // bytes of the information header
+  bitmap[18] = 2;               // width
+  bitmap[22] = bitmap[26] = 1;  // height, planes
+  bitmap[28] = 1;               // bits
+  bitmap[46] = 1;               // colors
+  bitmap[58] = 0x40;            // 0, 1
+  const vit::Image image = decode(bitmap);
+  CHECK(pixel(image, 0, 0) == std::vector<int>{0, 0, 0});
+  CHECK(pixel(image, 1, 0) == std::vector<int>{255, 255, 255});
+  bitmap[54] = 9;  // blue: no gray, and the second color is missing
+  CHECK(pixel(decode(bitmap), 0, 0) == std::vector<int>{0, 0, 9});
+  CHECK(pixel(decode(bitmap), 1, 0) == std::vector<int>{0, 0, 0});
+}
+
 TEST_CASE("image: icons without a whole image or mask are Errors") {
   Bytes icon = read_bytes(vit::test::data_path("golden/preprocess/decode/bitmap.ico"));
   CHECK(refusal(icon).empty());

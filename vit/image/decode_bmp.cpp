@@ -91,6 +91,9 @@ void read_palette(const Source& source, const Bytes& bytes, std::size_t at, std:
     const std::uint8_t* const bgr = entries + i * entry_bytes;
     header.palette[i] = {bgr[2], bgr[1], bgr[0]};
   }
+  // Pillow takes one black color for black and white.
+  if (count == 1 && header.bits == 1 && header.palette[0] == std::array<std::uint8_t, 3>{0, 0, 0})
+    header.palette[1] = {255, 255, 255};
 }
 
 /// The container of a bitmap: a file, a file without the file header (.dib), or an icon, in which
