@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "vit/base/ascii.h"
 #include "vit/text/unicode.h"
 
 namespace vit::internal {
@@ -14,7 +15,6 @@ struct Entity {
 };
 
 constexpr Entity kEntities[] = {
-#include "vit/base/ascii.h"
 #include "vit/text/html_entities.inc"
 };
 
