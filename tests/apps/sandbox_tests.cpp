@@ -57,9 +57,6 @@ int first_failure(const std::vector<bool>& checks) {
   return 0;
 }
 
-/// Leaks are looked for by a process of its own, which there cannot be.
-const RunOptions kNoLeakCheck{.environment = {{"ASAN_OPTIONS", "detect_leaks=0"}}};
-
 }  // namespace
 
 TEST_CASE("apps: a confined process reads its inputs, writes next to its outputs, and does nothing else") {
@@ -116,7 +113,7 @@ TEST_CASE("apps: --sandbox changes no result") {
     return arguments;
   };
   const std::vector<std::string> classify = with_model("classify", {folder.path()});
-  const RunResult open = run_vit(classify), confined = run_vit(with_flag(classify), kNoLeakCheck);
+  const RunResult open = run_vit(classify), confined = run_vit(with_flag(classify));
   if (confined.out.empty()) {
     CHECK(confined.exit_code == 1);
     CHECK(confined.err.starts_with("vit: --sandbox: "));
@@ -129,29 +126,28 @@ TEST_CASE("apps: --sandbox changes no result") {
   const std::string image = folder / "p0.ppm";
   for (const std::string name : {"x.npz", "x.jsonl", "x/", "x.safetensors"}) {
     CAPTURE(name);
-    CHECK(run_vit(with_flag(with_model("embed", {image, "--output", folder / ("out/" + name)})), kNoLeakCheck)
-              .exit_code == 0);
+    CHECK(run_vit(with_flag(with_model("embed", {image, "--output", folder / ("out/" + name)}))).exit_code ==
+          0);
   }
   CHECK(run_vit(with_model("embed", {image, "--output", folder / "y.npz"})).exit_code == 0);
   CHECK(read_text(folder / "out/x.npz") == read_text(folder / "y.npz"));
-  CHECK(run_vit(with_flag(with_model("preprocess", {image, "--output", folder / "out/p.npy"})), kNoLeakCheck)
-            .exit_code == 0);
+  CHECK(run_vit(with_flag(with_model("preprocess", {image, "--output", folder / "out/p.npy"}))).exit_code ==
+        0);
   CHECK(run_vit(with_flag({"classify", "-", "--model", golden_model("rope-axial")}),
-                {.standard_input = image + "\n", .environment = kNoLeakCheck.environment})
+                {.standard_input = image + "\n"})
             .exit_code == 0);
 }
 
 TEST_CASE("apps: --sandbox passes on interrupts and failures") {
   const TestFolder folder;
-  const RunResult missing =
-      run_vit(with_model("classify", {folder / "missing.jpg", "--sandbox"}), kNoLeakCheck);
+  const RunResult missing = run_vit(with_model("classify", {folder / "missing.jpg", "--sandbox"}));
   CHECK(missing.exit_code == 1);
   CHECK(missing.num_errors() == 1);
-  CHECK(run_vit({"classify", "--sandbox", "--model", folder / "none", "x.jpg"}, kNoLeakCheck).exit_code == 1);
+  CHECK(run_vit({"classify", "--sandbox", "--model", folder / "none", "x.jpg"}).exit_code == 1);
   constexpr std::size_t kCopies = 4000;
   write_picture(folder / "a.ppm", 300, 300, 1);
   const std::string list = repeated_line(folder / "a.ppm", kCopies);
-  RunOptions terminated = kNoLeakCheck;  // the signal comes to the process that waits
+  RunOptions terminated;  // the signal comes to the process that waits
   terminated.standard_input = list;
   terminated.signal = SIGTERM;
   terminated.signal_after_lines = 5;
