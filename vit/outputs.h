@@ -211,10 +211,11 @@ class VIT_API ImageOutputs {
   /// (heads, T, T) of a block.
   TensorView<const float> attention(std::size_t block) const { return (*this)[{Output::attention, block}]; }
 
-  /// The image and its position in the pixels that were computed.
-  ImageFrame frame() const { return frame_ ? *frame_ : outputs_->frames_[index_]; }
+  /// The image and its position in the pixels that were computed. Throws Error if the outputs have no such
+  /// image.
+  ImageFrame frame() const;
   /// These outputs as those of another image: for pixels that the caller preprocessed, the image that they
-  /// were made from.
+  /// were made from. Throws Error for a size of an image that overflows.
   ImageOutputs of(const ImageFrame& frame) const;
   /// The dense head that gave its outputs, null without one; it lives as long as these outputs.
   const DenseConfig* head() const noexcept { return outputs_->head_.get(); }

@@ -143,6 +143,13 @@ TEST_CASE("wrong calls: sessions") {
   });
   wrong("pixels of no shape", [&] { session.forward({}, Output::logits, outputs); });
   wrong("pixels of rank 3", [&] { session.forward(pixels.view()[0], Output::logits, outputs); });
+  wrong("pixels of a size that overflows", [&] {
+    session.forward({pixels.data(), Shape{1, 3, kHuge, 64}}, Output::logits, outputs);
+  });
+  wrong("an image of a size that overflows", [&] {
+    const TensorView<const float> view(pixels.data(), Shape{3, kHuge, 64});
+    session.run_pixels(std::span(&view, 1), Output::logits, results);
+  });
   wrong("pixels of 4 planes", [&] {
     session.forward(Tensor<float>(Shape{1, 4, 64, 64}), Output::logits, outputs);
   });
@@ -177,7 +184,11 @@ TEST_CASE("wrong calls: sessions") {
   wrong("an image of a batch", [&] { static_cast<void>(results[5]); });
   wrong("no output of that name", [&] { parse_output("poled", model->config()); });
   wrong("an empty name of an output", [&] { parse_output("", model->config()); });
+  wrong("a frame that is not there", [&] { static_cast<void>(ImageOutputs(outputs, 7).frame()); });
+  wrong("values that are not there", [&] { static_cast<void>(ImageOutputs(outputs, 7).logits()); });
+  wrong("a huge frame", [&] { static_cast<void>(outputs[0].of({.image = {kHuge, kHuge}})); });
   wrong("moved outputs", [&] { static_cast<void>(emptied(outputs)[0].logits()); });
+  wrong("the frame of moved outputs", [&] { static_cast<void>(outputs[0].frame()); });
 
   Session other(model);
   Session& moved = emptied(other);
@@ -344,6 +355,8 @@ TEST_CASE("wrong calls: images") {
   wrong("pixels of nothing", [] { ImageView(nullptr, 4, 4); });
   const std::vector<std::uint8_t> bytes(64);
   wrong("a huge image", [&] { ImageView(bytes.data(), kHuge, kHuge); });
+  wrong("a format that is none",
+        [&] { ImageView(bytes.data(), 2, 2, {.format = static_cast<PixelFormat>(99)}); });
   wrong("a stride below a row", [&] { ImageView(bytes.data(), 2, 4, {.row_stride = 3}); });
   wrong("a new huge image", [] { Image(kHuge, kHuge); });
   wrong(
@@ -372,6 +385,14 @@ TEST_CASE("wrong calls: images") {
     PreprocessMemory memory;
     const Image image(9, 9);
     preprocessor.run(image, out, memory);
+  });
+  const Image image(9, 9);
+  const Tensor<float> right = preprocessor.run(image);
+  wrong("a place without memory",
+        [&] { preprocessor.run(image, TensorView<float>(nullptr, right.shape())); });
+  wrong("a place whose rows overlap", [&] {
+    Tensor<float> out(right.shape());
+    preprocessor.run(image, TensorView<float>(out.data(), out.shape(), out.dim(2) / 2));
   });
   wrong("a size of 0", [&] { static_cast<void>(preprocessor.output_size({0, 9})); });
   wrong("no frames", [&] { preprocessor.run_clip({}); });
@@ -585,6 +606,20 @@ TEST_CASE("wrong calls: positions") {
   const MixedFrequencies mixed(Tensor<float>(Shape{2, 1, 1, 4}).view());
   wrong("a layer that is not there", [&] { static_cast<void>(mixed.x(1, 0)); });
   wrong("angles of a layer that is not there", [&] { mixed_angles(grid_coords({2, 2}), mixed, 9); });
+  MixedFrequencies left(Tensor<float>(Shape{2, 1, 1, 4}).view());
+  wrong("moved mixed frequencies", [&] { static_cast<void>(emptied(left).x(0, 0)); });
+  wrong("angles of moved frequencies", [&] { mixed_angles(grid_coords({2, 2}), left, 0); });
+  FrequencyVectors of_axes = FrequencyVectors::mixed(mixed, AxisOrder::x_then_y);
+  wrong("moved vectors", [&] { static_cast<void>(emptied(of_axes).of(0, 0)); });
+  wrong("angles of moved vectors", [&] { rope_angles(grid_coords({2, 2}), of_axes); });
+  wrong("a table of a coordinate that is no number", [] {
+    const RopeFrequencies frequencies = RopeFrequencies::from_theta(2, 100.0);
+    build_axial_table<float>({.t_x = {0.0, NAN}, .t_y = {0.0, 1.0}}, frequencies);
+  });
+  wrong("a table of an infinite position", [] {
+    const std::vector<double> positions{0.0, INFINITY};
+    build_line_table<double>(positions, RopeFrequencies::from_theta(2, 100.0));
+  });
   wrong("no vectors", [] { FrequencyVectors{std::vector<FrequencyVector>()}; });
   wrong("a table of no angles", [] { RopeTable<float>(TensorView<const double>(), RopePairing::neighbors); });
   wrong("coordinates of other lengths", [] {
@@ -598,6 +633,7 @@ TEST_CASE("wrong calls: positions") {
   wrong("rotate another grid", [&] { rotate(few, table); });
   wrong("rotate nothing", [&] { rotate(TensorView<float>(), table); });
   wrong("rotate no memory", [&] { rotate(TensorView<float>(nullptr, x.shape()), table); });
+  wrong("rotate rows that overlap", [&] { rotate(TensorView<float>(x.data(), x.shape(), 4), table); });
   wrong("rotate a huge prefix", [&] { rotate(x, table, kHuge); });
   wrong("rotate a prefix that wraps around", [&] { rotate(few, table, kWrapped); });
   wrong("resample nothing", [] {

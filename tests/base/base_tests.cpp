@@ -105,6 +105,9 @@ TEST_CASE("base: a default tensor has no elements, a tensor without dimensions o
   CHECK(moved.num_elements() == 1);
   CHECK(one.num_elements() == 0);
   CHECK(Tensor<float>().flat().empty());
+  CHECK(one.view().flat().empty());
+  CHECK(TensorView<float>().flat().empty());
+  CHECK(TensorView<float>(nullptr, Shape{1, 7}).flat().empty());
 }
 
 TEST_CASE("base: a view walks rows with its stride") {

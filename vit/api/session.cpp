@@ -273,9 +273,11 @@ BatchOutputs Session::run_pixels(std::span<const TensorView<const float>> pixels
 
 void Session::forward(TensorView<const float> pixels, const Request& request, Outputs& outputs) {
   VIT_CHECK(pixels.rank() != 4 || !pixels.empty(), kWhere, "no pixels of ", pixels.shape().to_string());
-  if (pixels.rank() == 4)
+  if (pixels.rank() == 4) {
+    static_cast<void>(pixels.num_elements());  // throws for sizes that overflow, before a pixel is read
     parallel_for(pixels.dim(0), state().options.threads,
                  [&](std::size_t i, int) { require_finite(pixels[i], i); });
+  }
   compute(pixels, request, outputs);
 }
 

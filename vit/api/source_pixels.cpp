@@ -106,6 +106,7 @@ void require_finite(TensorView<const float> pixels, std::optional<std::size_t> i
   // An exponent of ones, plus one, reaches the sign; integers, so that compilers vectorize the loop.
   constexpr std::uint32_t kExponent = 0x7F800000, kOne = 0x00800000, kSign = 0x80000000;
   const std::size_t height = pixels.dim(pixels.rank() - 2);
+  static_cast<void>(pixels.num_elements());  // throws for sizes that overflow, before a pixel is read
   for (std::size_t row = 0; row < pixels.num_rows(); ++row) {
     std::uint32_t carries = 0;
     for (const float number : std::span(pixels.row(row), pixels.num_columns()))

@@ -89,8 +89,9 @@ class TensorView {
   }
   T* row(std::size_t r) const noexcept { return data_ + r * row_stride_; }  // r < num_rows()
 
-  /// All elements as one span; the view must be contiguous.
+  /// All elements as one span, which is empty for a view without data. Throws Error for rows with gaps.
   std::span<T> flat() const {
+    if (empty()) return {};
     if (!is_contiguous()) fail_contiguous();
     return {data_, num_elements()};
   }

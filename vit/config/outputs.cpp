@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "vit/base/check.h"
+#include "vit/base/checked.h"
 #include "vit/config.h"
 #include "vit/config/output_table.h"
 
@@ -137,7 +138,15 @@ TensorView<const float> ImageOutputs::operator[](const OutputKey& key) const {
   return row.part_of == nullptr ? values : row.part_of(values, *outputs_);
 }
 
+ImageFrame ImageOutputs::frame() const {
+  if (frame_) return *frame_;
+  const std::vector<ImageFrame>& frames = outputs_->frames_;  // none where the outputs were moved from
+  VIT_CHECK(index_ < frames.size(), kWhere, "there are ", frames.size(), " images, but no index ", index_);
+  return frames[index_];
+}
+
 ImageOutputs ImageOutputs::of(const ImageFrame& frame) const {
+  checked_mul(frame.image.height, frame.image.width, kWhere);
   ImageOutputs out = *this;
   out.frame_ = frame;
   return out;

@@ -68,7 +68,8 @@ enum class Alpha {
 class VIT_API ImageView {
  public:
   ImageView() = default;
-  /// Throws Error if `pixels` is null although the image has pixels, or if the stride is shorter than a row.
+  /// Throws Error if `pixels` is null although the image has pixels, if the stride is shorter than a row, or
+  /// for a format that is none of PixelFormat.
   ImageView(const std::uint8_t* pixels, std::size_t height, std::size_t width, PixelLayout layout = {});
 
   const std::uint8_t* data() const noexcept { return data_; }  // first byte of the first row

@@ -11,6 +11,7 @@
 #include "vit/base/checked.h"
 #include "vit/base/dtype.h"
 #include "vit/base/moved.h"
+#include "vit/base/written_rows.h"
 #include "vit/image/convert.h"
 #include "vit/image/preprocess_memory.h"
 #include "vit/image/preprocess_steps.h"
@@ -221,8 +222,9 @@ Image Preprocessor::crop_stage(ImageView image, int threads) const {
 void Preprocessor::run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads) const {
   const Steps::Plan edges = steps().plan(image.size());
   const Shape shape = steps().shape_of(edges);
-  VIT_CHECK(out.shape() == shape, kWhere, "the output must be ", shape.to_string(), ", got ",
-            out.shape().to_string());
+  VIT_CHECK(out.shape() == shape && !out.empty(), kWhere, "the output must be ", shape.to_string(), ", got ",
+            out.describe());
+  internal::check_rows_apart(out, kWhere);
   if (config_.resize == ResizeRule::tiles) {
     steps().run_tiles(image, edges, memory, threads, out);
   } else if (config_.normalize == NormalizeRule::rescale_first) {

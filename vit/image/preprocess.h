@@ -362,8 +362,8 @@ class VIT_API Preprocessor {
 
   /// Normalized planes of `image`, R, G, B unless the rules change the order, written to `out` (K, H, W) with
   /// (H, W) = output_size() and K = num_planes(). `threads`: 0 = all; the result does not depend on it.
-  /// Throws Error for another shape of `out`, an image that the rules cannot handle, and one that would need
-  /// excessive intermediate memory.
+  /// Throws Error for another shape of `out`, one without memory or with rows that overlap, an image that the
+  /// rules cannot handle, and one that would need excessive intermediate memory.
   void run(ImageView image, TensorView<float> out, PreprocessMemory& memory, int threads = 1) const;
   /// Writes the normalized planes of `image` to `out` with buffers that last for this call.
   void run(ImageView image, TensorView<float> out, int threads = 1) const;

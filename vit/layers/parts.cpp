@@ -86,11 +86,6 @@ void check_threads(int threads, const Where& where) {
   VIT_CHECK(threads >= 0, where, "threads is ", threads, "; 0 = all cores");
 }
 
-void check_rows_apart(const TensorView<float>& out, const Where& where) {
-  VIT_CHECK(out.num_rows() <= 1 || out.row_stride() >= out.num_columns(), where, "rows of ",
-            out.num_columns(), " to write lie ", out.row_stride(), " apart");
-}
-
 void check_factors(const position::RopeFactors& factors, std::size_t num_prefix, std::size_t num_tokens,
                    const Heads& heads, const Where& where) {
   if (!rotates(factors, where)) return;

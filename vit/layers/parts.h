@@ -7,6 +7,7 @@
 #include "vit/attention.h"
 #include "vit/base/check.h"
 #include "vit/base/moved.h"
+#include "vit/base/written_rows.h"
 #include "vit/layer_norm.h"
 #include "vit/layers/activations.h"
 #include "vit/layers/layer_norm.h"
@@ -23,9 +24,6 @@ namespace internal {
 
 /// Throws Error for a negative number of threads.
 void check_threads(int threads, const Where& where);
-
-/// Throws Error if rows of results overlap: they start at least a row apart.
-void check_rows_apart(const TensorView<float>& out, const Where& where);
 
 /// Heads of attention.
 struct Heads {

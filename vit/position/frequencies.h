@@ -69,7 +69,8 @@ class VIT_API MixedFrequencies {
   std::size_t depth() const noexcept { return depth_; }          // layers
   std::size_t num_heads() const noexcept { return num_heads_; }  // H: heads
   std::size_t num_pairs() const noexcept { return num_pairs_; }  // d / 2
-  /// (d / 2) frequencies of t_x in a layer and head; layer < depth(), head < num_heads().
+  /// (d / 2) frequencies of t_x in a layer and head. Throws Error if there is no such layer or head, or these
+  /// were moved elsewhere.
   std::span<const double> x(std::size_t layer, std::size_t head) const { return axis(0, layer, head); }
   /// (d / 2) frequencies of t_y.
   std::span<const double> y(std::size_t layer, std::size_t head) const { return axis(1, layer, head); }
@@ -119,7 +120,8 @@ class VIT_API FrequencyVectors {
   std::size_t num_layers() const noexcept { return num_layers_; }  // 1 where all layers share the vectors
   std::size_t num_heads() const noexcept { return num_heads_; }    // H; 1 where all heads share the vectors
   std::size_t num_angles() const noexcept { return num_angles_; }  // A: of a head
-  /// (A) vectors of a layer and head. Throws Error if there is no such layer or head.
+  /// (A) vectors of a layer and head. Throws Error if there is no such layer or head, or these were moved
+  /// elsewhere.
   std::span<const FrequencyVector> of(std::size_t layer, std::size_t head) const;
 
  private:

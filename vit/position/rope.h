@@ -82,7 +82,8 @@ template <typename T>
 class VIT_API RopeTable {
  public:
   /// `angles` is (N, A), shared by all heads, or (H, N, A), A = d / 2 with an angle per pair or d with one
-  /// per channel. Throws Error on another rank, an empty side, or an odd number of channels.
+  /// per channel. Throws Error on another rank, an empty side, an odd number of channels, or an angle that is
+  /// not finite.
   RopeTable(TensorView<const double> angles, RopePairing pairing, RopeAngles per = RopeAngles::per_pair);
 
   std::size_t num_heads() const noexcept { return num_heads_; }      // 1 if all heads share one table
@@ -143,7 +144,7 @@ VIT_API RopeTable<T> build_mixed_table(const GridCoords& coords, const MixedFreq
 
 /// Rotates x in place: queries or keys, (B, L, d) or (B, L, H, d). The first `num_prefix_tokens` of the L
 /// tokens are unchanged, the others must be the N patches of the factors. Throws Error naming both shapes if
-/// they do not fit. Nothing is done if `factors` is empty.
+/// they do not fit, and for rows that overlap. Nothing is done if `factors` is empty.
 VIT_API void rotate(TensorView<float> x, const BasicRopeFactors<float>& factors,
                     std::size_t num_prefix_tokens = 0);
 /// Rotates double queries or keys in place, as above.

@@ -5,6 +5,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/moved.h"
+#include "vit/base/written_rows.h"
 #include "vit/position/rope_encoding.h"
 
 namespace vit::position {
@@ -47,6 +48,7 @@ void rotate_all(TensorView<T> x, const BasicRopeFactors<T>& factors, std::size_t
   if (!internal::rotates(factors, "rotate")) return;
   check_fits(x, factors, num_prefix_tokens);
   VIT_CHECK(!x.empty() || x.num_elements() == 0, "rotate", "no memory of ", x.shape().to_string());
+  internal::check_rows_apart(x, "rotate");
   const std::size_t num_images = x.dim(0);
   const std::size_t num_tokens = x.dim(1);
   const std::size_t num_heads = x.rank() == 4 ? x.dim(2) : 1;
@@ -140,6 +142,8 @@ RopeTable<T>::RopeTable(TensorView<const double> angles, RopePairing pairing, Ro
   for (std::size_t r = 0; r < angles.num_rows(); ++r) {
     for (std::size_t a = 0; a < num_angles_; ++a) {
       const double angle = angles.row(r)[a];
+      VIT_CHECK(std::isfinite(angle), "RopeTable", "angle ", a, " of row ", r, " of ", shape.to_string(),
+                " is ", angle, "; are all coordinates finite?");
       cos_.data()[r * num_angles_ + a] = static_cast<T>(std::cos(angle));
       sin_.data()[r * num_angles_ + a] = static_cast<T>(std::sin(angle));
     }
