@@ -59,7 +59,7 @@ class VIT_API Detector : public ImageTask {
   /// object at the end, or (N, texts). The bits do not depend on the threads.
   Tensor<float> logits(const ImageOutputs& outputs, int threads = 1) const;
   /// The boxes whose best class has a score above `threshold` (nothing: threshold()), in the model's order,
-  /// from outputs of request().
+  /// from outputs of request(). Throws Error for a threshold that is not a number.
   std::vector<Detection> detect(const ImageOutputs& outputs, std::optional<float> threshold = std::nullopt,
                                 int threads = 1) const;
   /// The boxes in an image, run by a session over the same model. Throws Error as Session::run does.

@@ -258,6 +258,8 @@ TEST_CASE("boxes: what does not fit is an Error that says why") {
   CHECK_THROWS_WITH_AS(Model::load(golden("vitpose-plus"), options), doctest::Contains("no expert 3"), Error);
   PoseEstimator estimator(golden("vitpose"));
   const Image image(20, 30);
+  CHECK_THROWS_WITH_AS(Detector(golden("yolos")).detect(image.view(), std::nanf("")),
+                       doctest::Contains("not a number"), Error);
   for (const Box& box : {Box{5, 5, 5, 9}, Box{9, 5, 4, 9}, Box{0, 0, 1e30, 5},
                          Box{0, std::numeric_limits<double>::quiet_NaN(), 4, 5}}) {
     CHECK_THROWS_AS(estimator.estimate(image, std::span(&box, 1)), Error);

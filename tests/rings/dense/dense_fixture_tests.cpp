@@ -177,6 +177,9 @@ TEST_CASE("dense golden models: depth of transformers' Depth Anything") {
   Outputs outputs;
   session.forward(to_float(expected.at("pixels")), maps_and(*model), outputs);
   check_near(outputs[0][Output::depth], expected, "depth");
+  constexpr std::size_t kHalf = std::size_t{1} << 31;  // edges whose product is a number, but no memory holds
+  CHECK_THROWS_WITH_AS(depth_of(outputs[0].of({.image = {kHalf, kHalf}})), doctest::Contains("overflow"),
+                       Error);
   const DepthMap map = depth_of(outputs[0].of({.image = {17, 23}}));
   CHECK(map.unit == DepthUnit::meter);
   check_near(map.depth, expected, "depth_image");

@@ -171,6 +171,8 @@ Tensor<float> Detector::logits(const ImageOutputs& outputs, int threads) const {
 
 std::vector<Detection> Detector::detect(const ImageOutputs& outputs, std::optional<float> threshold,
                                         int threads) const {
+  VIT_CHECK(!threshold || !std::isnan(*threshold), kWhere.with(ErrorKind::argument),
+            "a threshold that is not a number");
   const Tensor<float> scores = logits(outputs, threads);
   const TensorView<const float> boxes = outputs[Output::boxes];
   const ImageSize image = outputs.frame().image;

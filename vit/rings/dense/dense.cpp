@@ -107,9 +107,9 @@ Tensor<float> at_image_size(TensorView<const float> planes, ImageSize size, Imag
             (Where{"resize maps", ErrorKind::argument}), "planes (C, h, w) of ", planes.shape().to_string(),
             " to ", size.height, " x ", size.width);
   const std::size_t count = planes.dim(0);
+  Tensor<float> out(Shape{count, size.height, size.width});  // first: it refuses sizes that no memory holds
   const Axis rows = make_axis(planes.dim(1), size.height, rule),
              columns = make_axis(planes.dim(2), size.width, rule);
-  Tensor<float> out(Shape{count, size.height, size.width});
   parallel_for(count * size.height, threads, [&](std::size_t line, int) {
     resize_row(planes[line / size.height], rows, columns, line % size.height, out.view().row(line));
   });
@@ -199,9 +199,9 @@ Tensor<std::int32_t> classes_of(TensorView<const float> scores, ImageSize size, 
   VIT_CHECK(scores.rank() == 3 && scores.num_elements() != 0 && size.height != 0 && size.width != 0,
             (Where{"classes_of", ErrorKind::argument}), "scores (C, h, w) of ", scores.shape().to_string(),
             " to ", size.height, " x ", size.width);
+  Tensor<std::int32_t> out(Shape{size.height, size.width});  // first: it refuses sizes that no memory holds
   const Axis rows = make_axis(scores.dim(1), size.height, rule),
              columns = make_axis(scores.dim(2), size.width, rule);
-  Tensor<std::int32_t> out(Shape{size.height, size.width});
   const auto num_threads = static_cast<std::size_t>(resolve_threads(threads));
   Tensor<float> memory(Shape{num_threads, 2 * size.width});  // the row of a class, and the best so far
   parallel_for(size.height, threads, [&](std::size_t y, int thread) {
