@@ -85,7 +85,8 @@ void Show::draw_match() {
                                 : text(pairs.size());
   const std::vector<std::string> caption{
       text(short_name(inputs_[0]), " and ", short_name(inputs_[1])),
-      text(shown, " pairs of ", patch_text(), " that are mutual nearest neighbors"),
+      text(shown, pairs.size() == 1 ? " pair of " : " pairs of ", patch_text(),
+           " that are mutual nearest neighbors"),
       text(images[0].layout.grid.columns, " x ", images[0].layout.grid.rows, " and ",
            images[1].layout.grid.columns, " x ", images[1].layout.grid.rows,
            " patches; lines join their centers")};
