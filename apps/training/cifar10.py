@@ -22,14 +22,25 @@ def read_archive(archive, cache_folder):
     """Decodes `<class>/<file>.jpg` of a zip file. Returns images (N, 3, 32, 32) uint8 and labels (N,) int64,
     in name order."""
     archive = Path(archive)
+    if not zipfile.is_zipfile(archive):
+        raise SystemExit(f"{archive}: {'not a zip file' if archive.exists() else 'no such file'}; "
+                         "a zip of <class>/<file>.jpg is expected")
     key = hashlib.sha256(f"{archive.resolve()} {archive.stat().st_size}".encode()).hexdigest()[:12]
     cache = Path(cache_folder) / f"{archive.stem}-{key}.npz"
     if not cache.exists():
         pixels, labels = [], []
         with zipfile.ZipFile(archive) as opened:
             for name in sorted(n for n in opened.namelist() if n.endswith(".jpg")):
-                labels.append(CLASSES.index(name.split("/")[-2]))
-                pixels.append(np.asarray(Image.open(io.BytesIO(opened.read(name))).convert("RGB")))
+                label = Path(name).parent.name
+                if label not in CLASSES:
+                    raise SystemExit(f"{archive}: the folder of {name} is none of {', '.join(CLASSES)}")
+                image = Image.open(io.BytesIO(opened.read(name))).convert("RGB")
+                if image.size != (32, 32):
+                    raise SystemExit(f"{archive}: {name} has {image.width} x {image.height} pixels, not 32 x 32")
+                labels.append(CLASSES.index(label))
+                pixels.append(np.asarray(image))
+        if not pixels:
+            raise SystemExit(f"{archive}: no <class>/<file>.jpg in it")
         cache.parent.mkdir(parents=True, exist_ok=True)
         np.savez(cache,
                  pixels=np.stack(pixels).transpose(0, 3, 1, 2),
@@ -40,7 +51,7 @@ def read_archive(archive, cache_folder):
 
 def split_held_out(labels):
     """Indices (train, held_out): the same 250 images of each class every time, so that nothing is tuned on
-    the test set."""
+    the test set. Ends the program if no image is left to train on."""
     generator = torch.Generator().manual_seed(SPLIT_SEED)
     held_out = []
     for label in range(len(CLASSES)):
@@ -49,6 +60,9 @@ def split_held_out(labels):
     held_out = torch.cat(held_out)
     keep = torch.ones(len(labels), dtype=torch.bool)
     keep[held_out] = False
+    if not keep.any():
+        raise SystemExit(f"no image is left to train on: of {len(labels)} images, {HELD_OUT_PER_CLASS} of each class "
+                         "are held out")
     return keep.nonzero().flatten(), held_out
 
 
