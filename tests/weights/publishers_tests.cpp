@@ -167,6 +167,13 @@ TEST_CASE("weights: prefixes of training scripts and wrappers") {
   const ScratchFolder teacher("teacher");
   trained.write_to(teacher.path());
   CHECK(run_native(load_checkpoint(teacher.path())).logits == expected);
+  // masked image modelling leaves its token and its head in the backbone: iBOT's student, BEiT's files
+  FileCopy masked(folder);
+  const std::size_t width = masked.at("cls_token").shape.back();
+  masked.add("masked_embed", {1, width}).add("lm_head.weight", {5, width}).add("lm_head.bias", {5});
+  const ScratchFolder student("masked");
+  masked.write_to(student.path());
+  CHECK(run_native(load_checkpoint(student.path())).logits == expected);
   // OpenCLIP keeps the projection outside the trunk, without a bias
   FileCopy copy(folder);
   copy.remove("head.bias");
@@ -178,6 +185,27 @@ TEST_CASE("weights: prefixes of training scripts and wrappers") {
   copy.write_to(scratch.path());
   CHECK(load_checkpoint(scratch.path()).config.head.num_classes ==
         load_checkpoint(folder).config.head.num_classes);
+}
+
+TEST_CASE("weights: BEiT's pretraining has one table of distances, which is that of each block") {
+  const auto with_tables = [](const std::vector<std::string>& names) {
+    FileCopy copy(test::data_path("golden/models/timm-vit"));
+    copy.remove("pos_embed").remove("blocks.0.attn.qkv.bias").remove("blocks.1.attn.qkv.bias");
+    for (const std::string& name : names) {
+      copy.add(name + "relative_position_bias_table", {5 * 5 + 3, 3});
+      std::vector<float> values(28 * 3);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3;
+      std::memcpy(copy.at(name + "relative_position_bias_table").bytes.data(), values.data(),
+                  values.size() * sizeof(float));
+    }
+    const ScratchFolder scratch("beit");
+    return run_native(load_bare(copy, scratch,
+                                {.architecture = "beit_base_patch16_224",
+                                 .overrides = {{"global_pool", "token"}, {"img_size", "24x24"}}}))
+        .logits;
+  };
+  const std::vector<float> shared = with_tables({"rel_pos_bias."});
+  CHECK(shared == with_tables({"blocks.0.attn.", "blocks.1.attn."}));
 }
 
 TEST_CASE("weights: --set img_size moves the native size and leaves the table, as timm does") {

@@ -44,8 +44,6 @@ constexpr Row kPackedGate[] = {cut(Part::gate_weight, "blocks.{}.mlp.w12.*", {0,
 constexpr Row kPretraining[] = {{Part::pooled_norm_gamma, "norm.*"}};
 static_assert(is_sound(kSeparate) && is_sound(kPackedGate) && is_sound(kPretraining));
 
-constexpr Ignored kIgnored[] = {{"lm_head.weight", "head of masked image modelling"},
-                                {"lm_head.bias", "head of masked image modelling"}};
 constexpr std::string_view kOwnKeys[] = {"rules"};
 
 bool is_pretraining(const SourceFiles& files) {
@@ -73,7 +71,7 @@ ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) 
   if (model.config.head.pooled_norm && is_pretraining(files))
     notes.push_back("pretraining weights: pooled is norm(mean of patches), as timm uses them");
   Layout layout = layout_of(files, model.args);
-  return finish(files, architecture, std::move(model), std::move(layout), {kIgnored}, std::move(notes));
+  return finish(files, architecture, std::move(model), std::move(layout), {}, std::move(notes));
 }
 
 std::optional<Match> match(const SourceFiles& files) {

@@ -41,6 +41,12 @@ std::size_t in_size(const TensorEntry& entry, Form form) {
 
 /// The size of images by a table of relative positions of a square grid.
 void infer_from_distances(const SourceFiles& files, const Layout& layout, TimmArgs& args) {
+  // BEiT's pretraining has one table for all blocks, which fine-tuning copies into each
+  if (args.rel_pos && files.find(layout, Part::relative_table) != nullptr &&
+      !files.any_block_has(layout, Part::block_relative_table)) {
+    args.rel_pos = false;
+    args.shared_rel_pos = true;
+  }
   const Part part = args.rel_pos ? Part::block_relative_table : Part::relative_table;
   const TensorEntry* const table = files.find(layout, part);
   if (table == nullptr || table->shape.size() != 2) return;
@@ -194,6 +200,9 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
   static constexpr Ignored kAlways[] = {
       {"text.*", "text tower"},
       {"mask_token", "used in training only"},
+      {"masked_embed", "used in training only"},  // iBOT's mask_token
+      {"lm_head.weight", "head of masked image modelling"},
+      {"lm_head.bias", "head of masked image modelling"},
       {"decoder_*", "decoder of masked pretraining"},
       {"rope.freqs_cos", "rotation table, recomputed"},
       {"rope.freqs_sin", "rotation table, recomputed"},
