@@ -145,7 +145,7 @@ TEST_CASE("weights: DPT on its own ViT ignores no stages, and its classes show i
   CHECK(classes->channels == 3);
 }
 
-TEST_CASE("weights: CHMv2 that normalizes the last block only is refused") {
+TEST_CASE("weights: CHMv2 that normalizes only the last block is refused") {
   const test::TemporaryFolder folder;
   const auto failure_with = [&](const std::string& taps, const char* norm) {
     folder.write("config.json", R"({"model_type": "chmv2", "backbone_config": {"model_type": "dinov3_vit",

@@ -37,7 +37,8 @@ bool has_own_vit(const Json& config) {
   return !config.find("backbone_config") && !config.find("backbone");
 }
 
-/// A config.json that was saved without a model names no class; the head of classes is the only one with a batch norm.
+/// A config.json that was saved without a model names no class; the head of classes is the only one with a
+/// batch norm.
 bool gives_classes(const SourceFiles& files) {
   return hf_class_contains(*files.config, "ForSemanticSegmentation") ||
          files.find("head.head.1.running_mean", Place::outside) != nullptr;
