@@ -131,7 +131,7 @@ TEST_CASE("serve: the server of vit bench --serve ends with it") {
     ::waitpid(bench, &status, 0);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     CHECK(code == 128 + signal);
-    CHECK((signal == SIGKILL || processes_with(served).empty()));
+    // A server that starts just then ends before the processes that decode for it.
     CHECK(holds_within(std::chrono::seconds(30), [&] { return processes_with(served).empty(); }));
   }
 }
