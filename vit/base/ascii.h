@@ -11,6 +11,10 @@ constexpr char lower_ascii(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
+constexpr bool is_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (lower_ascii(c) >= 'a' && lower_ascii(c) <= 'z');
+}
+
 inline std::string lower_ascii(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = lower_ascii(c);

@@ -134,8 +134,7 @@ std::vector<RopeConvention> make_conventions() {
 std::string simplified(std::string_view name) {
   std::string out;
   for (const char c : name.substr(0, name.find('('))) {
-    const char lower = internal::lower_ascii(c);
-    if ((lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '.') out += lower;
+    if (internal::is_alphanumeric(c) || c == '.') out += internal::lower_ascii(c);
   }
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/base/moved.h"
 
 namespace vit::position {
 namespace {
@@ -130,7 +131,7 @@ MixedFrequencies::MixedFrequencies(TensorView<const double> frequencies)
 std::span<const double> MixedFrequencies::axis(std::size_t axis, std::size_t layer, std::size_t head) const {
   VIT_CHECK(layer < depth_ && head < num_heads_, "MixedFrequencies", "layer ", layer, ", head ", head, " of ",
             depth_, " layers with ", num_heads_, " heads");
-  VIT_CHECK(!values_.empty(), "MixedFrequencies", "this object was moved from");
+  internal::check_not_moved(!values_.empty(), "MixedFrequencies");
   return {values_.data() + ((axis * depth_ + layer) * num_heads_ + head) * num_pairs_, num_pairs_};
 }
 
@@ -212,7 +213,7 @@ FrequencyVectors FrequencyVectors::volume_pairs(const RopeFrequencies& frequenci
 std::span<const FrequencyVector> FrequencyVectors::of(std::size_t layer, std::size_t head) const {
   VIT_CHECK(layer < num_layers_ && head < num_heads_, "FrequencyVectors", "layer ", layer, ", head ", head,
             " of ", num_layers_, " layers with ", num_heads_, " heads");
-  VIT_CHECK(!vectors_.empty(), "FrequencyVectors", "this object was moved from");
+  internal::check_not_moved(!vectors_.empty(), "FrequencyVectors");
   return {vectors_.data() + (layer * num_heads_ + head) * num_angles_, num_angles_};
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
 #include "vit/text/clean.h"
 #include "vit/text/unicode.h"
@@ -24,10 +25,6 @@ std::string each_character(std::string_view text, Change change) {
     }
   }
   return result;
-}
-
-bool is_alphanumeric(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
 /// A whole reference, '&' to ';': known names, names that are known in lower case, numbers.

@@ -92,15 +92,15 @@ void read_crop(const Json& size, PreprocessConfig& config) {
 /// Processors other than NaFlex: one size for all images.
 void read_fixed_size(const Json& file, const ProcessorClass& processor, PreprocessConfig& config) {
   if (processor.square_default) {
-    set_squash(config, processor.size, processor.width != 0 ? processor.width : processor.size);
+    set_squash(config, processor.size, processor.rare.width != 0 ? processor.rare.width : processor.size);
   } else {
     set_shortest_edge(config, processor.size);
   }
   const bool square_from_int = read_switch(file, "default_to_square", processor.square_from_int);
   if (const auto value = file.find("size")) read_size(*value, square_from_int, config);
 
-  config.crop = processor.can_crop && read_switch(file, "do_center_crop", processor.crop != 0);
-  config.crop_height = config.crop_width = processor.crop != 0 ? processor.crop : processor.unused_crop;
+  config.crop = processor.rare.can_crop && read_switch(file, "do_center_crop", processor.crop != 0);
+  config.crop_height = config.crop_width = processor.crop != 0 ? processor.crop : processor.rare.unused_crop;
   if (const auto value = file.find("crop_size"); value && config.crop) read_crop(*value, config);
   VIT_CHECK(!config.crop || config.crop_height > 0, kWhere, file.file(),
             ": do_center_crop is set, but crop_size is missing");
@@ -204,7 +204,7 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
       read_got_ocr_tiles(file, config);
   }
   // boxes are warped whatever do_resize says
-  if (processor.name != kVitPose && !read_switch(file, "do_resize", processor.resizes)) {
+  if (processor.name != kVitPose && !read_switch(file, "do_resize", processor.rare.resizes)) {
     VIT_CHECK(config.resize != ResizeRule::tiles, kWhere.with(ErrorKind::unsupported), source,
               ": do_resize must not be false of images that are cut into tiles");
     config.resize = ResizeRule::none;
@@ -215,7 +215,7 @@ PreprocessConfig read_hf_preprocess(const Json& file, const std::string& model_t
   config.rescale_factor = file.find_double("rescale_factor").value_or(1.0 / 255.0);
   VIT_CHECK(config.rescale_factor >= 1e-9 && config.rescale_factor <= 1e6, kWhere, source,
             ": rescale_factor must lie between 1e-9 and 1e6, found ", config.rescale_factor);
-  config.subtract_mean = read_switch(file, "do_normalize", processor.normalizes);
+  config.subtract_mean = read_switch(file, "do_normalize", processor.rare.normalizes);
   if (processor.name == kLlama4 && config.rescale && config.subtract_mean)
     config.normalize = NormalizeRule::in_bfloat16;
   config.mean = to_vector(processor.mean);

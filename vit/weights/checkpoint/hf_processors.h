@@ -15,6 +15,15 @@ namespace vit::internal {
 inline constexpr std::string_view kNaFlex = "Siglip2", kLlama4 = "Llama4", kOwlv2 = "Owlv2",
                                   kVitPose = "VitPose", kRfDetr = "RfDetr";
 
+/// What few classes have otherwise.
+struct RareDefaults {
+  bool normalizes = true;
+  bool resizes = true;
+  bool can_crop = true;         // false: do_center_crop is ignored
+  std::size_t unused_crop = 0;  // crop_size of a class that crops only if the file asks for it
+  std::size_t width = 0;        // of a rectangle; 0 = size
+};
+
 /// Defaults of a class for values missing in the file.
 struct ProcessorClass {
   std::string_view name;
@@ -25,11 +34,7 @@ struct ProcessorClass {
   std::size_t crop;      // 0 = no crop
   std::array<double, 3> mean;
   std::array<double, 3> std;
-  bool normalizes = true;
-  std::size_t width = 0;        // of a rectangle; 0 = size
-  std::size_t unused_crop = 0;  // crop_size of a class that crops only if the file asks for it
-  bool can_crop = true;         // false: do_center_crop is ignored
-  bool resizes = true;
+  RareDefaults rare{};
 };
 
 /// A switch of a processor. null is the None that the library gets for it: false, whatever the class says.

@@ -18,6 +18,7 @@ constexpr SizeRange kPatchRange{1, 1024}, kMergeRange{1, 64}, kAreaRange{0, std:
 struct TokenSizes {
   std::string_view processor;
   ResizeRule rule;
+  bool reads_pixels;  // limits under min_pixels and max_pixels too
   std::size_t patch = 14, merge = 2;
   std::size_t low = 0;   // of area: pixels
   std::size_t high = 0;  // of area: pixels; of longest: the edge; of the others: patches, or tokens
@@ -27,23 +28,23 @@ struct TokenSizes {
 };
 
 constexpr TokenSizes kSizes[] = {
-    {"Qwen2VL", ResizeRule::area, 14, 2, 56 * 56, 28 * 28 * 1280},
-    {"Glm4v", ResizeRule::area, 14, 2, 112 * 112, 28 * 28 * 15000, ShortEdges::both, 2},
-    {"Glm46V", ResizeRule::area, 14, 2, 112 * 112, 28 * 28 * 15000, ShortEdges::both, 2},
-    {"PaddleOCRVL", ResizeRule::area, 14, 2, 384 * 384, 1536 * 1536, ShortEdges::each},
-    {"VideoLlama3", ResizeRule::area, 14, 1, 56 * 56, 28 * 28 * 1280},
-    {"Ernie4_5_VLMoe", ResizeRule::area, 14, 2, 56 * 56, 28 * 28 * 6177},
-    {"Ernie4_5_VL_Moe", ResizeRule::area, 14, 2, 56 * 56, 28 * 28 * 6177},
-    {"Qwen2VLVideo", ResizeRule::area, 14, 2, 128 * 28 * 28, 28 * 28 * 768, ShortEdges::kept, 1,
+    {"Qwen2VL", ResizeRule::area, true, 14, 2, 56 * 56, 28 * 28 * 1280},
+    {"Glm4v", ResizeRule::area, false, 14, 2, 112 * 112, 28 * 28 * 15000, ShortEdges::both, 2},
+    {"Glm46V", ResizeRule::area, false, 14, 2, 112 * 112, 28 * 28 * 15000, ShortEdges::both, 2},
+    {"PaddleOCRVL", ResizeRule::area, true, 14, 2, 384 * 384, 1536 * 1536, ShortEdges::each},
+    {"VideoLlama3", ResizeRule::area, true, 14, 1, 56 * 56, 28 * 28 * 1280},
+    {"Ernie4_5_VLMoe", ResizeRule::area, false, 14, 2, 56 * 56, 28 * 28 * 6177},
+    {"Ernie4_5_VL_Moe", ResizeRule::area, false, 14, 2, 56 * 56, 28 * 28 * 6177},
+    {"Qwen2VLVideo", ResizeRule::area, true, 14, 2, 128 * 28 * 28, 28 * 28 * 768, ShortEdges::kept, 1,
      FrameSampling::even_float32},
-    {"Qwen3VLVideo", ResizeRule::area, 16, 2, 128 * 32 * 32, 32 * 32 * 768, ShortEdges::both, 2,
+    {"Qwen3VLVideo", ResizeRule::area, false, 16, 2, 128 * 32 * 32, 32 * 32 * 768, ShortEdges::both, 2,
      FrameSampling::end_to_end},
-    {"Glm4vVideo", ResizeRule::area, 14, 2, 112 * 112, 28 * 28 * 2 * 30000, ShortEdges::both, 2},
-    {"Glm46VVideo", ResizeRule::area, 14, 2, 112 * 112, 28 * 28 * 2 * 30000, ShortEdges::both, 2},
-    {"Pixtral", ResizeRule::longest, 16, 1, 0, 1024},
-    {"Kimi_K25", ResizeRule::patch_limit, 14, 2, 0, 16384},
-    {"KimiVL", ResizeRule::patch_limit, 14, 2, 0, 4096},
-    {"Gemma4", ResizeRule::token_count, 16, 3, 0, 280},
+    {"Glm4vVideo", ResizeRule::area, false, 14, 2, 112 * 112, 28 * 28 * 2 * 30000, ShortEdges::both, 2},
+    {"Glm46VVideo", ResizeRule::area, false, 14, 2, 112 * 112, 28 * 28 * 2 * 30000, ShortEdges::both, 2},
+    {"Pixtral", ResizeRule::longest, false, 16, 1, 0, 1024},
+    {"Kimi_K25", ResizeRule::patch_limit, false, 14, 2, 0, 16384},
+    {"KimiVL", ResizeRule::patch_limit, false, 14, 2, 0, 4096},
+    {"Gemma4", ResizeRule::token_count, false, 16, 3, 0, 280},
 };
 
 const TokenSizes* find_sizes(std::string_view processor) {
@@ -69,12 +70,6 @@ std::size_t find_square(const Json& file, const char* key, SizeRange range, std:
   return value ? read_square(*value, range) : fallback;
 }
 
-/// The classes that also read limits under min_pixels and max_pixels.
-bool reads_pixels(std::string_view processor) {
-  return processor == "Qwen2VL" || processor == "Qwen2VLVideo" || processor == "PaddleOCRVL" ||
-         processor == "VideoLlama3";
-}
-
 /// size.shortest_edge and longest_edge are areas; min_pixels and max_pixels of older files win.
 void read_area(const Json& file, const TokenSizes& sizes, PreprocessConfig& config) {
   config.min_area = sizes.low;
@@ -87,7 +82,7 @@ void read_area(const Json& file, const TokenSizes& sizes, PreprocessConfig& conf
     config.min_area = size->find_size("shortest_edge", kAreaRange).value_or(config.min_area);
     config.max_area = size->find_size("longest_edge", kAreaRange).value_or(config.max_area);
   }
-  if (reads_pixels(sizes.processor)) {
+  if (sizes.reads_pixels) {
     config.min_area = file.find_size("min_pixels", kAreaRange).value_or(config.min_area);
     config.max_area = file.find_size("max_pixels", kAreaRange).value_or(config.max_area);
   }

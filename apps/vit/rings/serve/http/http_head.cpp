@@ -17,7 +17,7 @@ bool is_length(std::string_view value) {
 
 /// A character of a token (RFC 9110), of which names are made.
 bool is_token_character(char c) {
-  return (c >= '0' && c <= '9') || (internal::lower_ascii(c) >= 'a' && internal::lower_ascii(c) <= 'z') ||
+  return internal::is_alphanumeric(c) ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 

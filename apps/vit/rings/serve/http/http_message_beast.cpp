@@ -10,6 +10,7 @@
 #include "apps/vit/ground/header_text.h"
 #include "apps/vit/rings/serve/http/gzip.h"
 #include "apps/vit/rings/serve/http/http_head.h"
+#include "vit/base/ascii.h"
 
 namespace vit::app {
 namespace {
@@ -19,8 +20,7 @@ namespace http = boost::beast::http;
 /// An id of the client that can go into a log as it is.
 bool is_usable_id(std::string_view id) {
   const auto is_plain = [](char c) {
-    return (c >= '0' && c <= '9') || (internal::lower_ascii(c) >= 'a' && internal::lower_ascii(c) <= 'z') ||
-           c == '-' || c == '_' || c == '.';
+    return internal::is_alphanumeric(c) || c == '-' || c == '_' || c == '.';
   };
   return !id.empty() && id.size() <= 64 && std::ranges::all_of(id, is_plain);
 }
