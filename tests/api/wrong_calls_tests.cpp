@@ -576,6 +576,99 @@ TEST_CASE("wrong calls: parts") {
   wrong("a mean into no memory", [&] { pool_mean(x, 0, TensorView<float>(nullptr, Shape{1, 8})); });
 }
 
+TEST_CASE("wrong calls: numbers that are no choice") {
+  Tensor<float> x(Shape{1, 4, 8}), out(Shape{1, 4, 8}), matrix(Shape{8, 8});
+  wrong("the activation of a product",
+        [&] { Linear(matrix).forward(x, out, {.activation = static_cast<Activation>(9)}); });
+  const LinearTensors layer{.weight = matrix};
+  const Tensor<float> wide(Shape{24, 8});
+  const BlockTensors block[]{{.qkv = {.weight = wide}, .proj = layer, .fc1 = layer, .fc2 = layer}};
+  CHECK(Encoder(block, {.num_heads = 2}).depth() == 1);
+  wrong("the activation of blocks",
+        [&] { Encoder(block, {.num_heads = 2, .activation = static_cast<Activation>(-1)}); });
+  wrong("the precision of blocks",
+        [&] { Encoder(block, {.num_heads = 2, .precision = static_cast<Precision>(3)}); });
+  wrong("pooling", [] { Head({}, {.embed_dim = 8, .pooling = static_cast<Pooling>(99)}); });
+  wrong("the activation of a head",
+        [] { Head({}, {.embed_dim = 8, .activation = static_cast<Activation>(6)}); });
+  wrong("the precision of a model",
+        [] { Model::random(ModelConfig{}, {.precision = static_cast<Precision>(3)}); });
+  wrong("the precision of a contract", [] { bits_contract(static_cast<Precision>(-1)); });
+  wrong("transparency", [&] {
+    const std::vector<std::uint8_t> bytes(16);
+    to_rgb(ImageView(bytes.data(), 2, 2, {.format = PixelFormat::rgba}), static_cast<Alpha>(2));
+  });
+  wrong("an orientation", [] {
+    decode_file(test::data_path("images/airplane_airliner.jpg"),
+                {.orientation = static_cast<Orientation>(2)});
+  });
+  wrong("what becomes of values", [] {
+    ClassSelection selection;
+    selection.activation = static_cast<ClassActivation>(3);
+    static_cast<void>(selection.of(std::vector<float>(3)));
+  });
+  wrong("the method of a head", [] {
+    ClassifierHead head;
+    head.method = static_cast<FitMethod>(9);
+    head.validate();
+  });
+
+  const position::RopeFrequencies two = position::RopeFrequencies::from_theta(2, 100.0);
+  wrong("the order of axes", [&] {
+    position::axial_angles(position::grid_coords({2, 2}), two, static_cast<AxisOrder>(2));
+  });
+  const Tensor<double> angles =
+      position::axial_angles(position::grid_coords({2, 2}), two, AxisOrder::x_then_y);
+  wrong("pairs of channels", [&] { position::RopeTable<float>(angles, static_cast<RopePairing>(7)); });
+  wrong("angles of a pair",
+        [&] { position::RopeTable<float>(angles, RopePairing::halves, static_cast<RopeAngles>(9)); });
+  const position::RopeTable<float> table(angles, RopePairing::halves);
+  position::RopeFactors factors = table.factors();
+  factors.pairing = static_cast<RopePairing>(2);
+  wrong("pairs of factors", [&] { position::rotate(x.view(), factors, 0); });
+  wrong("pairs of factors in attention",
+        [&] { static_cast<void>(attention(x, x, x, factors, 0, {.num_heads = 1})); });
+
+  const auto of_model = [](const auto& change) {
+    ModelConfig config;
+    CHECK_NOTHROW(validate(config));
+    change(config);
+    validate(config);
+  };
+  wrong("of a model: activation",
+        [&] { of_model([](ModelConfig& c) { c.mlp.activation = static_cast<Activation>(6); }); });
+  wrong("of a model: coordinates",
+        [&] { of_model([](ModelConfig& c) { c.position.coordinates = static_cast<CoordinateRule>(-1); }); });
+  wrong("of a model: frequencies",
+        [&] { of_model([](ModelConfig& c) { c.position.frequencies = static_cast<AxisFrequencies>(3); }); });
+  wrong("of a model: relative positions", [&] {
+    of_model([](ModelConfig& c) { c.position.relative.emplace().kind = static_cast<RelativeKind>(3); });
+  });
+  wrong("of a model: attention pooling", [&] {
+    of_model([](ModelConfig& c) { c.head.attention_pool = {.activation = static_cast<Activation>(6)}; });
+  });
+  wrong("of a model: the cells of a merger", [&] {
+    of_model([](ModelConfig& c) { c.merger = MergerConfig{.cells = {.rule = static_cast<CellRule>(2)}}; });
+  });
+  wrong("of a model: logits",
+        [&] { of_model([](ModelConfig& c) { c.head.logits = static_cast<LogitKind>(4); }); });
+  wrong("of preprocessing", [] {
+    PreprocessConfig config;
+    config.filter = static_cast<ResizeFilter>(99);
+    validate(config);
+  });
+  wrong("of a text tower", [] {
+    TextConfig config;
+    config.pooling = static_cast<TextPooling>(6);
+    validate(config);
+  });
+  wrong("of its scores", [] {
+    TextConfig config;
+    config.score = TextScore{.kind = static_cast<ClassActivation>(3)};
+    validate(config);
+  });
+}
+
 TEST_CASE("wrong calls: positions") {
   using namespace position;
   wrong("a grid of 0", [] { grid_coords({0, 4}); });

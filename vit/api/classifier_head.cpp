@@ -164,6 +164,7 @@ std::size_t ClassifierHead::num_features() const {
 }
 
 void ClassifierHead::validate() const {
+  check_choice(kWhere, "method", method, FitMethod::centroid);
   const std::size_t count = labels.size();
   const auto has_shape = [](const Tensor<float>& tensor, const Shape& shape) {
     return !tensor.empty() && tensor.shape() == shape;

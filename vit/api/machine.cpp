@@ -29,6 +29,7 @@ KernelInfo find_kernels(std::string_view name) {
 }
 
 BitsContract bits_contract(Precision precision, std::string_view name) {
+  check_choice("bits_contract", "precision", precision, Precision::int8);
   constexpr int kContract = 1;
   const kernels::KernelTable& table = kernels::find_kernels(name);
   if (kernels::keeps_bits(table, precision)) return {.number = kContract, .why_not = ""};

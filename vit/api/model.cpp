@@ -69,6 +69,7 @@ std::optional<PreprocessConfig> fitting_preprocess(const CheckpointFolder& folde
 
 VisionTransformer transformer_of(const internal::LoadedTower<ModelConfig>& checkpoint,
                                  const ModelOptions& options) {
+  check_choice("Model", "precision", options.precision, Precision::int8);
   const kernels::KernelTable& table = kernels::find_kernels(options.kernels);
   VisionTransformer out{checkpoint.config, checkpoint.weights, table, options.precision};
   if (checkpoint.dense)

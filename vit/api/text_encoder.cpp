@@ -32,6 +32,7 @@ struct TextTower::Parts {
   LoadReport report;
 
   static std::shared_ptr<const TextTower> load(const CheckpointFolder& folder, const TextOptions& options) {
+    check_choice(kWhere, "precision", options.precision, Precision::int8);
     internal::LoadedTower checkpoint = folder.load<TextConfig>();
     VIT_CHECK(
         checkpoint.config.pooling != TextPooling::none, kWhere.with(ErrorKind::unsupported),

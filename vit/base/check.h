@@ -78,9 +78,19 @@ template <typename... Parts>
   fail_with(where, {parts...});
 }
 
+/// Throws Error for a number that is none of the enumerators 0 to `last`: a cast, or memory that was never
+/// set.
+template <typename Choice>
+void check_choice(const Where& where, const MessagePart& name, Choice value, Choice last) {
+  const auto number = static_cast<long long>(value);
+  if (number < 0 || number > static_cast<long long>(last))
+    fail(where, name, " is ", number, ", an undefined number");
+}
+
 }  // namespace vit::internal
 
 namespace vit {
+using internal::check_choice;
 using internal::fail;
 using internal::text;
 using internal::Where;

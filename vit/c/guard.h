@@ -74,8 +74,7 @@ Options options_of(const Options* given, const char* name) {
 /// The enumerator of the same number. Throws Error for a number above `last`.
 template <typename Enum>
 Enum enum_of(std::int64_t value, Enum last, const char* name) {
-  VIT_CHECK(value >= 0 && value <= static_cast<std::int64_t>(last), kCall, name, " is ", value,
-            ", an undefined number");
+  check_choice(kCall, name, value, static_cast<std::int64_t>(last));
   return static_cast<Enum>(value);
 }
 

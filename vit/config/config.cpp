@@ -4,6 +4,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/checked.h"
+#include "vit/config/fields.h"
 #include "vit/position/rope_scaling.h"
 
 namespace vit {
@@ -400,9 +401,19 @@ void validate_blocks(const ModelConfig& c) {
   check_epsilon("the norms", c.encoder.norm.eps);
 }
 
+void validate_choices(const ModelConfig& c) {
+  internal::visit_model(c, internal::ChoiceCheck{kWhere});
+  check_choice(kWhere, "table_grid", c.position.table_grid, TableGrid::swapped);
+  check_choice(kWhere, "frequencies", c.position.frequencies, AxisFrequencies::stored);
+  check_choice(kWhere, "pixels", c.patch.pixels, PixelRule::stored);
+  check_choice(kWhere, "block_norms", c.encoder.block_norms, BlockNorms::of_sums);
+  check_choice(kWhere, "logits", c.head.logits, LogitKind::joint_space);
+}
+
 }  // namespace
 
 void validate(const ModelConfig& c) {
+  validate_choices(c);
   check_range("num_channels", c.image.num_channels, 1, kMaxChannels);
   check_range("patch_size", c.patch.size, 1, 1024);
   check_range("image height", c.image.height, c.patch.size, kMaxInputEdge);

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/config.h"
 #include "vit/config/merger_fields.h"
 #include "vit/image/preprocess.h"
@@ -410,5 +412,30 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("square_color", c.square_pad_color, Shown::unless_default);
   visit("channels", c.channels, Shown::unless_default);
 }
+
+/// Visitor that throws Error for a choice that is none of those with a name.
+struct ChoiceCheck {
+  const Where& where;
+
+  template <typename Field>
+  void operator()(const char* name, const Field& field, Shown = Shown::always) const {
+    if constexpr (std::is_enum_v<Field>) {
+      check_choice(where, name, field, static_cast<Field>(std::size(EnumNames<Field>::values) - 1));
+    } else if constexpr (std::is_same_v<Field, PositionConfig>) {
+      visit_position(field, *this);
+    } else if constexpr (std::is_same_v<Field, MergerFields>) {
+      visit_merger(field, *this);
+    } else if constexpr (std::is_same_v<Field, std::optional<RelativeConfig>>) {
+      if (field) visit_relative(*field, *this);
+    } else if constexpr (std::is_same_v<Field, std::optional<AttentionPoolConfig>>) {
+      if (field) visit_attention_pool(*field, *this);
+    }
+  }
+  void norm(const char*, const char* kind_name, const std::optional<NormKind>& kind) const {
+    if (kind) (*this)(kind_name, *kind);
+  }
+  template <typename Enum>
+  void flag(const char*, Enum, Enum, Shown = Shown::unless_default) const {}
+};
 
 }  // namespace vit::internal

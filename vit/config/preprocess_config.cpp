@@ -3,6 +3,7 @@
 #include <string>
 
 #include "vit/base/check.h"
+#include "vit/config/fields.h"
 #include "vit/config/patch.h"
 #include "vit/image/preprocess.h"
 
@@ -129,6 +130,7 @@ void PreprocessChecks::check_filter() const {
 
 void validate(const PreprocessConfig& config) {
   const PreprocessChecks checks{config};
+  internal::visit_preprocess(config, internal::ChoiceCheck{checks.where});
   checks.check_resize();
   checks.check_numbers();
   checks.check_multiples();

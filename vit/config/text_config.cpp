@@ -27,6 +27,10 @@ void validate(const TextConfig& c) {
   check_text_range("projection_dim", c.projection_dim, 0, 65536);
   check_text_range("token_types", c.token_types, 0, 1024);
   check_text_range("first_position", c.first_position, 0, 1u << 16);
+  check_choice(kWhere, "activation", c.activation, Activation::relu);
+  check_choice(kWhere, "mask", c.mask, TextMask::padding);
+  check_choice(kWhere, "pooling", c.pooling, TextPooling::none);
+  if (c.score) check_choice(kWhere, "score", c.score->kind, ClassActivation::none);
   VIT_CHECK(c.width % c.num_heads == 0, kWhere, "the width ", c.width,
             " of the text tower is not divisible by its ", c.num_heads, " heads");
   check_text_range("head width", c.width / c.num_heads, 1, 512);

@@ -78,6 +78,8 @@ struct Encoder::Parts {
 
 Encoder::Encoder(std::span<const BlockTensors> blocks, const BlockOptions& options) {
   VIT_CHECK(!blocks.empty(), kEncoder, "no blocks");
+  check_choice(kEncoder, "activation", options.activation, Activation::relu);
+  check_choice(kEncoder, "precision", options.precision, Precision::int8);
   VIT_CHECK(std::isfinite(options.scale) && options.scale >= 0.0, kEncoder, "a scale of ", options.scale);
   Parts parts{.arithmetic =
                   &internal::kernels::arithmetic_of(internal::kernels::default_kernels(), options.precision),

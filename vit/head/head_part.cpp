@@ -68,6 +68,8 @@ std::size_t needed_prefix(Pooling pooling) {
 
 void check_options(const HeadOptions& options) {
   VIT_CHECK(options.embed_dim != 0, kHead, "embed_dim is 0");
+  check_choice(kHead, "pooling", options.pooling, Pooling::prefix_tokens);
+  check_choice(kHead, "activation", options.activation, Activation::relu);
   VIT_CHECK(options.pooling != Pooling::prefix_tokens, kHead, "Pooling::prefix_tokens is of models only");
   const std::size_t needed = needed_prefix(options.pooling);
   VIT_CHECK(options.num_prefix >= needed, kHead, "this pooling reads ", needed,

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "vit/base/check.h"
 #include "vit/base/rounded.h"
 
 namespace vit::internal {
@@ -22,6 +23,7 @@ std::vector<float> softmax(std::span<const float> logits) {
 }
 
 std::vector<float> probabilities(std::span<const float> logits, ClassActivation activation) {
+  check_choice("probabilities", "activation", activation, ClassActivation::none);
   if (activation == ClassActivation::softmax) return softmax(logits);
   if (activation == ClassActivation::none) return {logits.begin(), logits.end()};
   std::vector<float> out;

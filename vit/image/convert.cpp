@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "vit/base/check.h"
+
 namespace vit {
 
 namespace {
@@ -30,6 +32,7 @@ ChannelOffsets channel_offsets(PixelFormat format) {
 namespace internal {
 
 void convert_to_rgb(ImageView image, Alpha alpha, std::uint8_t* out) {
+  check_choice("to_rgb", "alpha", alpha, Alpha::on_white);
   const ChannelOffsets order = channel_offsets(image.format());
   const std::size_t num_bytes = bytes_per_pixel(image.format());
   const bool on_white = has_alpha(image.format()) && alpha == Alpha::on_white;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "vit/base/check.h"
 #include "vit/layers/attention_pass.h"
 #include "vit/position/rope_encoding.h"
 
@@ -89,6 +90,8 @@ void check_threads(int threads, const Where& where) {
 void check_factors(const position::RopeFactors& factors, std::size_t num_prefix, std::size_t num_tokens,
                    const Heads& heads, const Where& where) {
   if (!rotates(factors, where)) return;
+  check_choice(where, "pairing", factors.pairing, RopePairing::halves);
+  check_choice(where, "angles", factors.angles, RopeAngles::per_channel);
   VIT_CHECK(
       2 * factors.pairs == heads.width && (factors.head_stride == 0 || factors.num_heads == heads.count),
       where, "factors for ", factors.num_heads, " heads of ", factors.pairs, " pairs, attention has ",
@@ -150,6 +153,7 @@ std::size_t Linear::out_features() const noexcept {
 
 void Linear::forward(TensorView<const float> x, TensorView<float> out, const LinearOptions& options) const {
   internal::check_threads(options.threads, kLinear);
+  check_choice(kLinear, "activation", options.activation, Activation::relu);
   check_memory(x, out, kLinear);
   VIT_CHECK(!overlap(x, out), kLinear, "out shares memory with x");
   VIT_CHECK(

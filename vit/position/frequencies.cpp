@@ -161,6 +161,7 @@ void FrequencyVectors::check() const {
 
 FrequencyVectors FrequencyVectors::axial(const RopeFrequencies& x, const RopeFrequencies& y,
                                          AxisOrder order) {
+  check_choice("axial_angles", "order", order, AxisOrder::y_then_x);
   VIT_CHECK(x.size() == y.size(), "axial_angles", x.size(), " frequencies of x and ", y.size(), " of y");
   std::vector<FrequencyVector> of_x, of_y;
   for (const double f : x.values()) of_x.push_back({.x = f});
@@ -172,6 +173,7 @@ FrequencyVectors FrequencyVectors::axial(const RopeFrequencies& x, const RopeFre
 }
 
 FrequencyVectors FrequencyVectors::mixed(const MixedFrequencies& frequencies, AxisOrder order) {
+  check_choice("FrequencyVectors", "order", order, AxisOrder::y_then_x);
   const bool x_first = order == AxisOrder::x_then_y;
   std::vector<FrequencyVector> vectors;
   for (std::size_t row = 0; row < frequencies.depth() * frequencies.num_heads(); ++row) {

@@ -107,12 +107,9 @@ std::string to_string(const RopeScaling& scaling) {
 }
 
 void validate(const RopeScaling& scaling) {
-  VIT_CHECK(scaling.rule <= RopeScalingRule::yarn && scaling.rule >= RopeScalingRule::none, kScaling,
-            "unknown rule ", static_cast<int>(scaling.rule));
-  VIT_CHECK(scaling.axes == RopeScalingAxes::each || scaling.axes == RopeScalingAxes::common, kScaling,
-            "unknown axes ", static_cast<int>(scaling.axes));
-  VIT_CHECK(scaling.temperature == RopeTemperature::none || scaling.temperature == RopeTemperature::log,
-            kScaling, "unknown temperature ", static_cast<int>(scaling.temperature));
+  check_choice(kScaling, "rule", scaling.rule, RopeScalingRule::yarn);
+  check_choice(kScaling, "axes", scaling.axes, RopeScalingAxes::common);
+  check_choice(kScaling, "temperature", scaling.temperature, RopeTemperature::log);
   VIT_CHECK(scaling.factor == 0.0 || (scaling.factor >= 1.0 / kMost && scaling.factor <= kMost), kScaling,
             "factor must be from 1e-6 to 1e6, got ", scaling.factor);
   VIT_CHECK(scaling.beta_slow > 0 && scaling.beta_slow < scaling.beta_fast && scaling.beta_fast <= kMost,

@@ -13,6 +13,8 @@ namespace {
 
 template <typename T>
 void check_fits(const TensorView<T>& x, const BasicRopeFactors<T>& factors, std::size_t num_prefix_tokens) {
+  check_choice("rotate", "pairing", factors.pairing, RopePairing::halves);
+  check_choice("rotate", "angles", factors.angles, RopeAngles::per_channel);
   const Shape& shape = x.shape();
   const bool is_ranked = shape.rank() == 3 || shape.rank() == 4;
   const std::size_t num_heads = shape.rank() == 4 ? shape[2] : 1;
@@ -129,6 +131,8 @@ Tensor<double> volume_angles(std::size_t num_frames, GridSize grid, std::size_t 
 template <typename T>
 RopeTable<T>::RopeTable(TensorView<const double> angles, RopePairing pairing, RopeAngles per)
     : pairing_(pairing), angles_(per) {
+  check_choice("RopeTable", "pairing", pairing, RopePairing::halves);
+  check_choice("RopeTable", "angles", per, RopeAngles::per_channel);
   const Shape& shape = angles.shape();
   VIT_CHECK((shape.rank() == 2 || shape.rank() == 3) && shape.num_elements() > 0 && !angles.empty(),
             "RopeTable", "expected angles (N, A) or (H, N, A), found ", angles.describe());

@@ -134,6 +134,7 @@ TEST_CASE("anomaly: images are added to a bank, and parts of a large one are joi
   SUBCASE("a threshold of the caller") {
     for (const float wrong : {std::nanf(""), -1.0f, std::numeric_limits<float>::infinity()})
       CHECK_ERROR(ErrorKind::argument, ("threshold"), build({}).with_threshold(wrong));
+    CHECK_ERROR(ErrorKind::argument, ("score"), build({.score = static_cast<AnomalyScore>(3)}));
     const AnomalyModel bank = build({}).with_threshold(0.25f).with_source("by hand");
     CHECK(bank.threshold() == 0.25f);
     CHECK(bank.confidence() == 0);

@@ -200,6 +200,14 @@ TEST_CASE("dense golden models: classes of pixels that are computed as windows")
   const SegmentMap found = segments_of(twin.outputs[0].of(frame), options, 2);
   check_map(found.map, twin.expected, "semantic");
   CHECK(area_of(found) == 18 * 30);
+  SUBCASE("names are those of all classes") {
+    options.labels = {"one"};
+    CHECK_THROWS_AS(segments_of(twin.outputs[0].of(frame), options), Error);
+  }
+  SUBCASE("a task that is none") {
+    options.task = static_cast<SegmentTask>(3);
+    CHECK_THROWS_AS(segments_of(twin.outputs[0].of(frame), options), Error);
+  }
   SUBCASE("segments of a whole image cannot be joined") {
     options.task = SegmentTask::panoptic;
     CHECK_THROWS_AS(segments_of(twin.outputs[0].of(frame), options), Error);

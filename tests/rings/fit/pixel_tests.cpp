@@ -529,6 +529,11 @@ TEST_CASE("pixels: wrong use is named") {
                          PixelExtractor(shipped_model(), {.upsampling = PixelUpsampling::shift, .shifts = 9});
                        }),
                        "shifts"));
+  CHECK(test::contains(test::message_of([&] {
+                         PixelExtractor(shipped_model(), {.upsampling = static_cast<PixelUpsampling>(4)});
+                       }),
+                       "upsampling is 4"));
+  CHECK(test::contains(test::message_of([&] { trainer.fit(static_cast<FitMethod>(9)); }), "method is 9"));
 }
 
 TEST_CASE("pixels: what was moved from, and heads that contradict themselves, are errors") {

@@ -88,6 +88,12 @@ TEST_CASE("prompts: attention with a bias of rows and columns is the softmax of 
 TEST_CASE("prompts: a mask of another size is resized with antialias, as the library does") {
   PromptSegmenter segmenter(PromptModel::load(data_path("golden/prompts/sam3")), {.threads = 1});
   const auto image = segmenter.encode(data_path("golden/prompts/images/drawing.png"), PromptUse::objects);
+  CHECK_THROWS_AS(segmenter.encode(data_path("golden/prompts/images/drawing.png"), static_cast<PromptUse>(3)),
+                  Error);
+  ObjectOptions options;
+  options.rule = static_cast<PromptRule>(2);
+  CHECK_THROWS_AS(segmenter.segment_object(*image, {.points = {{.x = 20, .y = 15}}, .mask = {}}, options),
+                  Error);
   const std::size_t edge = segmenter.model().mask_size(), height = 2 * edge, width = 3 * edge;
   Tensor<float> large(Shape{height, width}), small(Shape{edge, edge});
   for (std::size_t y = 0; y < height; ++y) {

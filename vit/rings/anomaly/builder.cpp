@@ -23,6 +23,7 @@ void check_options(const AnomalyOptions& options, const Model& model) {
   for (const std::size_t layer : options.layers)
     VIT_CHECK(layer < model.config().encoder.depth, kWhere, "layer ", layer, ": the model has blocks 0 to ",
               model.config().encoder.depth - 1);
+  check_choice(kWhere, "score", options.score, AnomalyScore::reweighted);
   VIT_CHECK(options.neighborhood % 2 == 1 && options.neighborhood <= kMaxNeighborhood, kWhere,
             "the neighborhood must be odd and at most ", kMaxNeighborhood, ", got ", options.neighborhood);
   VIT_CHECK(options.coreset.fraction > 0 && options.coreset.fraction <= 1, kWhere,

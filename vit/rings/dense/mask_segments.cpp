@@ -283,12 +283,18 @@ Tensor<std::int32_t> best_classes(const ClassRows& classes, ImageSize pixels, Im
   return out;
 }
 
+void check_labels(const std::vector<std::string>& labels, std::size_t classes) {
+  VIT_CHECK(labels.empty() || labels.size() == classes, kWhere, labels.size(), " names for ", classes,
+            " classes");
+}
+
 void check_options(const SegmentOptions& options, std::size_t classes) {
   for (const double value : {options.threshold, options.mask_threshold, options.overlap}) {
     VIT_CHECK(value >= 0.0 && value <= 1.0, kWhere, "thresholds are between 0 and 1, got ", value);
   }
   for (const std::size_t index : options.stuff)
     VIT_CHECK(index < classes, kWhere, "no class ", index, " of stuff among ", classes);
+  check_labels(options.labels, classes);
 }
 
 }  // namespace
@@ -297,11 +303,13 @@ SegmentMap segments_of(const ImageOutputs& outputs, const SegmentOptions& option
   const DenseConfig* const config = outputs.head();
   VIT_CHECK(config != nullptr, kWhere.with(ErrorKind::mismatch),
             "these are outputs of a model without a dense head");
+  check_choice(kWhere, "task", options.task, SegmentTask::panoptic);
   const std::vector<std::string>& labels = options.labels.empty() ? config->labels : options.labels;
   if (config->find(Output::masks) == nullptr) {
     VIT_CHECK(options.task == SegmentTask::semantic, kWhere.with(ErrorKind::mismatch),
               "the head of this model gives a class for each pixel; instances and panoptic segments need "
               "masks of queries, as EoMT has them");
+    check_labels(options.labels, config->find(Output::classes)->channels);
     return semantic_segments(outputs, labels, threads);
   }
   const auto [image, pixels, content] = outputs.frame();

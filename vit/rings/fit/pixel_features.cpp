@@ -18,6 +18,7 @@ constexpr Where kPixelFeatures{"pixel features", ErrorKind::argument};
 constexpr std::size_t kMostShifts = 16;
 
 void check_upsampler(const PixelOptions& options) {
+  check_choice(kPixelFeatures, "upsampling", options.upsampling, PixelUpsampling::learned);
   const bool is_learned = options.upsampling == PixelUpsampling::learned;
   VIT_CHECK(is_learned == (options.upsampler != nullptr), kPixelFeatures, "the upsampling is ",
             to_string(options.upsampling),

@@ -198,6 +198,7 @@ void check_classes(const PixelRows& rows, std::size_t num_classes) {
 }  // namespace
 
 PixelHead PixelTrainer::fit(FitMethod method, const FitOptions& options) const {
+  check_choice(kFitPixels, "method", method, FitMethod::centroid);
   const State& s = internal::parts_of(state_, kFitPixels);
   const std::size_t num_classes = s.num_classes();
   check_classes(s.rows, num_classes);

@@ -84,6 +84,7 @@ TensorView<const float> mask_of_size(TensorView<const float> mask, std::size_t e
 }
 
 void check_options(const PromptOptions& options) {
+  check_choice(kPromptsWhere, "rule", options.rule, PromptRule::repository);
   for (const double threshold : {options.threshold, options.mask_threshold})
     VIT_CHECK(threshold >= 0.0 && threshold <= 1.0, kPromptsWhere, "a threshold must be 0 to 1, got ",
               threshold);
@@ -183,6 +184,7 @@ struct PromptSegmenter::State {
   Session new_session() const { return Session(model->image(), {.threads = options.threads, .batch = 1}); }
   const PromptParts& parts() const { return PromptParts::of(*model); }
   void require(PromptUse use) const {
+    check_choice(kPromptsWhere, "use", use, PromptUse::both);
     VIT_CHECK(model->takes(use), kPromptsWhere.with(ErrorKind::unsupported), parts().report.path.string(),
               use == PromptUse::objects ? ": has no part for points" : ": has no detector of phrases",
               "; the whole model has both (model_type sam3_video)");
@@ -343,6 +345,7 @@ Tensor<float> PromptSegmenter::pixel_probabilities(const PromptFeatures& image, 
 ObjectMasks PromptSegmenter::segment_object(const PromptFeatures& image, const ObjectPrompt& prompt,
                                             const ObjectOptions& options) {
   State& s = state();
+  check_choice(kPromptsWhere, "rule", options.rule, PromptRule::repository);
   s.require_own(image);
   VIT_CHECK(!image.maps_->clicks.tokens.empty(), kPromptsWhere, "the image was not encoded for objects");
   const ClickDecoder& decoder = *s.parts().clicks;
