@@ -115,7 +115,7 @@ class VIT_API Session {
   void forward(TensorView<const float> pixels, const Request& request, Outputs& outputs);
   /// One forward pass whose stages are timed.
   StageTimes measure(TensorView<const float> pixels, const Request& request, Outputs& outputs);
-  /// What ends the following runs early; by default nothing. A run that ends throws Cancelled.
+  /// What ends the following runs and streams early; by default nothing. One that ends throws Cancelled.
   void set_limits(RunLimits limits);
   /// Grows the working memory of all threads to that of up to `batch` images of each of these sizes in one
   /// call, so that runs of the request on them allocate nothing from the first on, outputs aside. Takes as

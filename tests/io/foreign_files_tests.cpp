@@ -52,7 +52,8 @@ TEST_CASE("foreign files: a missing path may be an address or a name") {
   CHECK(contains(missing_hint("hf-hub:timm/vit_tiny_patch16_224.augreg"),
                  "hf download timm/vit_tiny_patch16_224.augreg"));
   CHECK(contains(missing_hint("s3://bucket/a.png"), "nothing is downloaded"));
+  CHECK(missing_hint("") == "; the path is empty");
   CHECK(contains(missing_hint("google/siglip2"), "hf download google/siglip2 --local-dir siglip2"));
-  for (const char* plain : {"", "photo.jpg", "/abs/photo.jpg", "./a/b", "a/b/c", "../x/y", "dir/", "a b/c"})
+  for (const char* plain : {"photo.jpg", "/abs/photo.jpg", "./a/b", "a/b/c", "../x/y", "dir/", "a b/c"})
     CHECK(missing_hint(plain).empty());
 }

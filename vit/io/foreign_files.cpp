@@ -189,6 +189,7 @@ std::string describe_file(const std::filesystem::path& file) {
 }
 
 std::string missing_hint(std::string_view path) {
+  if (path.empty()) return "; the path is empty";
   constexpr std::string_view kNothing = "; nothing is downloaded here: ";
   constexpr std::string_view kHub = "https://huggingface.co/";
   if (path.starts_with(kHub)) {

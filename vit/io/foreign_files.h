@@ -25,7 +25,8 @@ std::string describe(const ForeignFile& foreign);
 std::string describe_file(const std::filesystem::path& file);
 
 /// For a path that does not exist: "; " and what it may have been meant as, an address of the web or the name
-/// of a model of a hub, with the command that downloads it. "" if it looks like a plain path.
+/// of a model of a hub, with the command that downloads it; or that it is empty. "" if it looks like a plain
+/// path.
 std::string missing_hint(std::string_view path);
 
 }  // namespace vit::internal

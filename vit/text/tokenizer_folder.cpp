@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/io/foreign_files.h"
 #include "vit/io/in_quotes.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/families/hf_config.h"
@@ -271,7 +272,7 @@ bool describes_tokenizer(const std::filesystem::path& path) {
 TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLibrary library) {
   std::error_code ignored;
   VIT_CHECK(std::filesystem::exists(path, ignored), kWhere.with(ErrorKind::io), path.string(),
-            ": no such file or folder");
+            ": no such file or folder", missing_hint(path.string()));
   const bool is_file = !std::filesystem::is_directory(path, ignored);
   const std::string extension = path.extension().string();
   if (is_file && path.filename() != "merges.txt" && (extension == ".gz" || extension == ".txt")) {
