@@ -40,6 +40,8 @@ TEST_CASE("weights: json values arrive with their types and in order") {
   CHECK(root[3].is_null());
   CHECK_FALSE(root.find("n").has_value());
   CHECK_FALSE(root.find("absent").has_value());
+  CHECK(root.has_null("n"));
+  CHECK_FALSE(root.has_null("absent"));
   CHECK(root.at("o").size() == 0);
   CHECK(test::numbers_of(parse_json("[1, 2.5]", "a")) == std::vector<double>{1.0, 2.5});
   CHECK(root.find_size("z") == 224);

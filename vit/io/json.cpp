@@ -248,7 +248,7 @@ std::string_view Json::key() const {
   return document_->view(document_->nodes[node_].key);
 }
 
-std::optional<Json> Json::find(std::string_view key) const {
+std::optional<std::uint32_t> Json::node_of(std::string_view key) const {
   expect(Kind::object);
   const Range range = document_->nodes[node_].value.range;
   const auto first = document_->sorted.begin() + range.begin;
@@ -256,8 +256,18 @@ std::optional<Json> Json::find(std::string_view key) const {
   const auto key_of = [this](std::uint32_t node) { return document_->view(document_->nodes[node].key); };
   const auto at = std::lower_bound(first, last, key,
                                    [&](std::uint32_t node, std::string_view k) { return key_of(node) < k; });
-  if (at == last || key_of(*at) != key || document_->nodes[*at].kind == NodeKind::null) return std::nullopt;
-  return Json(document_, *at);
+  return at == last || key_of(*at) != key ? std::nullopt : std::optional(*at);
+}
+
+std::optional<Json> Json::find(std::string_view key) const {
+  const std::optional<std::uint32_t> node = node_of(key);
+  if (!node || document_->nodes[*node].kind == NodeKind::null) return std::nullopt;
+  return Json(document_, *node);
+}
+
+bool Json::has_null(std::string_view key) const {
+  const std::optional<std::uint32_t> node = node_of(key);
+  return node && document_->nodes[*node].kind == NodeKind::null;
 }
 
 Json Json::at(std::string_view key) const {

@@ -69,6 +69,8 @@ class Json {
   std::string_view key() const;
   /// The member `key`, or nothing if it is absent or null. Throws Error if this value is no object.
   std::optional<Json> find(std::string_view key) const;
+  /// Whether the member `key` is there and null. Throws Error if this value is no object.
+  bool has_null(std::string_view key) const;
   /// The member `key`; absent or null is an Error.
   Json at(std::string_view key) const;
 
@@ -90,6 +92,7 @@ class Json {
   std::optional<std::string> find_string(std::string_view key) const;
 
  private:
+  std::optional<std::uint32_t> node_of(std::string_view key) const;  // of a member, null or not
   friend Json parse_json(std::string_view text, std::string_view name, const JsonLimits& limits);
   Json(std::shared_ptr<const detail::JsonDocument> document, std::uint32_t node)
       : document_(std::move(document)), node_(node) {}

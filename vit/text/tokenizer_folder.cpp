@@ -223,11 +223,7 @@ void add_default_tokens(TokenizerFolder& folder, const std::optional<Json>& toke
   for (const auto& [role, content] : default_tokens(folder.name)) {
     const auto is_set = [&, role = role](const SpecialToken& token) { return token.role == role; };
     if (std::any_of(folder.special.begin(), folder.special.end(), is_set)) continue;
-    bool stated_null = false;
-    for (std::size_t i = 0; tokenizer_config && i < tokenizer_config->size(); ++i) {
-      stated_null = stated_null || ((*tokenizer_config)[i].key() == role && (*tokenizer_config)[i].is_null());
-    }
-    if (stated_null) continue;
+    if (tokenizer_config && tokenizer_config->has_null(role)) continue;
     const bool strips = folder.name == "SiglipTokenizer";
     folder.special.push_back({role, {content, kNoToken, strips, strips, false}, true});
   }

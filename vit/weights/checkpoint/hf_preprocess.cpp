@@ -28,8 +28,8 @@ void refuse_unknown_steps(const Json& file, const ProcessorClass& processor) {
     const auto value = file.find(key);
     if (pads && key == std::string_view("do_pad")) continue;
     if (own != nullptr && own->splits == key) continue;
-    VIT_CHECK(!value || value->is_null() || (value->is_bool() && !value->as_bool()),
-              kWhere.with(ErrorKind::unsupported), value->where(), ": this step is not implemented");
+    VIT_CHECK(!value || (value->is_bool() && !value->as_bool()), kWhere.with(ErrorKind::unsupported),
+              value->where(), ": this step is not implemented");
   }
   for (const char* const key :
        {"crop_pct", "size_divisor", "size_divisibility", "rescale_offset", "max_num_patches"}) {

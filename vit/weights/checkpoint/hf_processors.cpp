@@ -205,11 +205,7 @@ std::string_view without_suffix(std::string_view name) {
 }  // namespace
 
 bool read_switch(const Json& file, std::string_view key, bool if_absent) {
-  for (std::size_t i = 0; i < file.size(); ++i) {
-    const Json value = file[i];
-    if (value.key() == key) return !value.is_null() && value.as_bool();
-  }
-  return if_absent;
+  return file.find_bool(key).value_or(if_absent && !file.has_null(key));
 }
 
 const ProcessorClass& find_processor(const Json& file, const std::string& model_type, bool of_clips) {

@@ -167,8 +167,7 @@ std::size_t count_hf_classes(const SourceFiles& files, const std::string& name) 
 }
 
 std::optional<Json> find_hf_labels(const Json& config) {
-  const auto names = config.find("id2label");
-  return names && !names->is_null() ? std::optional(*names) : std::nullopt;
+  return config.find("id2label");
 }
 
 std::size_t count_hf_labels(const Json& config) {
@@ -184,10 +183,8 @@ std::vector<std::string> read_hf_labels(const Json& config, std::size_t num_clas
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string number = std::to_string(i);
     const auto name = names->find(number);
-    labels[i] = !name || name->is_null() ? number
-                : name->is_number()      ? std::to_string(name->as_integer())
-                                         : name->as_string();
-    has_names = has_names || (name && !name->is_null() && labels[i] != "LABEL_" + number);
+    labels[i] = !name ? number : name->is_number() ? std::to_string(name->as_integer()) : name->as_string();
+    has_names = has_names || (name && labels[i] != "LABEL_" + number);
   }
   if (!has_names) labels.clear();
   return labels;

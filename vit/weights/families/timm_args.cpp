@@ -298,8 +298,7 @@ void apply_timm_config(TimmArgs& args, const Json& config) {
   }
   // a global_pool next to num_classes is for people: timm reads the one in model_args
   for (const Json& place : {pretrained, config}) {
-    const auto classes = place.find("num_classes");
-    if (classes && !classes->is_null()) apply_timm_arg(args, "num_classes", *classes);
+    if (const auto classes = place.find("num_classes")) apply_timm_arg(args, "num_classes", *classes);
   }
   if (const auto model_args = config.find("model_args")) {
     model_args->expect(Json::Kind::object);

@@ -88,9 +88,8 @@ ObjectLine object_in(const Json& value) {
               ": expected a list of at most ", kMostPrompts, " points");
     for (std::size_t i = 0; i < points->size(); ++i) out.points.push_back(point_in((*points)[i]));
   }
-  if (const auto box = value.find("box"); box && !box->is_null()) out.box.push_back(box_in(*box));
-  if (const auto mask = value.find("mask"); mask && !mask->is_null())
-    out.mask = std::string(mask->as_string());
+  if (const auto box = value.find("box")) out.box.push_back(box_in(*box));
+  if (const auto mask = value.find("mask")) out.mask = std::string(mask->as_string());
   out.multimask = flag_in(value, "multimask", true);
   VIT_CHECK(!out.points.empty() || !out.box.empty() || !out.mask.empty(), kPromptFile, value.where(),
             ": an object needs points, a box or a mask");
