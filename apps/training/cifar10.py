@@ -4,6 +4,7 @@ images to watch training with."""
 import hashlib
 import io
 import math
+import os
 import zipfile
 from pathlib import Path
 
@@ -42,9 +43,11 @@ def read_archive(archive, cache_folder):
         if not pixels:
             raise SystemExit(f"{archive}: no <class>/<file>.jpg in it")
         cache.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(cache,
+        unfinished = cache.with_suffix(".new.npz")
+        np.savez(unfinished,
                  pixels=np.stack(pixels).transpose(0, 3, 1, 2),
                  labels=np.array(labels, dtype=np.int64))
+        os.replace(unfinished, cache)
     stored = np.load(cache)
     return torch.from_numpy(stored["pixels"]), torch.from_numpy(stored["labels"])
 

@@ -355,6 +355,14 @@ def train(args):
     print(f"exported to {args.out}", flush=True)
 
 
+def existing(text):
+    """The path that an option gives; argparse says if nothing is there."""
+    path = Path(text)
+    if not path.exists():
+        raise argparse.ArgumentTypeError(f"{text}: no such file")
+    return path
+
+
 def add_model_options(parser):
     """What the model is, how its weights move, and what becomes of its images."""
     parser.add_argument("--seed", type=int, default=1)
@@ -388,7 +396,7 @@ def add_model_options(parser):
                         help="share of the images that are turned, scaled and slanted; brightness, contrast and"
                         " saturation each change in as many")
     parser.add_argument("--start",
-                        type=Path,
+                        type=existing,
                         help="state.pt or model.safetensors of an earlier run, whose weights are the start")
 
 
@@ -405,7 +413,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=85)
     parser.add_argument("--epochs", type=float, help="instead of --minutes")
     parser.add_argument("--zoom", type=float, default=1.0, help="enlarge the images of a batch by up to this")
-    parser.add_argument("--teachers", type=Path, nargs="+", help="logits written by teach_*.py")
+    parser.add_argument("--teachers", type=existing, nargs="+", help="logits written by teach_*.py")
     parser.add_argument("--batch", type=int, default=192)
     parser.add_argument("--pieces", type=int, default=4, help="parts of a batch, for as many threads or fewer")
     parser.add_argument("--bfloat16",
