@@ -98,11 +98,9 @@ struct Apply {
   }
   template <typename Change>
   void for_each_row_of(const TensorView<float>& rows, const Change& change) const {
-    constexpr std::size_t kRowsPerTask = 16;
-    parallel_for_parts(rows.num_rows(), kRowsPerTask, pass.threads,
-                       [&](std::size_t first, std::size_t count) {
-                         for (std::size_t row = first; row < first + count; ++row) change(row);
-                       });
+    parallel_for_parts(rows.num_rows(), kTaskRows, pass.threads, [&](std::size_t first, std::size_t count) {
+      for (std::size_t row = first; row < first + count; ++row) change(row);
+    });
   }
 };
 

@@ -76,10 +76,9 @@ void Attention::multiply_qkv(const LinearInput& normed, const AttentionInput& in
 void Attention::normalize_heads(TensorView<float> qkv, const Pass& pass) const {
   const std::optional<LayerNorm>* const norms[] = {&head_norms_.queries, &head_norms_.keys,
                                                    &head_norms_.values};
-  constexpr std::size_t kRowsPerTask = 16;
   const std::size_t firsts[] = {0, attention_dim(), attention_dim() + key_dim()};
   const std::size_t widths[] = {attention_dim(), key_dim(), key_dim()};
-  parallel_for_parts(qkv.num_rows(), kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+  parallel_for_parts(qkv.num_rows(), kTaskRows, pass.threads, [&](std::size_t first, std::size_t count) {
     for (std::size_t row = first; row < first + count; ++row) {
       for (std::size_t part = 0; part < 3; ++part) {
         if (!*norms[part]) continue;
@@ -135,8 +134,7 @@ void Attention::attend_twice(const AttentionRows& rows, const AttentionInput& in
   const TensorView<float> queries = Activations::view_rows(pass.activations.query_pairs, num_rows, 2 * width);
   const TensorView<float> pairs =
       Activations::view_rows(pass.activations.head_pairs, heads.num_rows(), 2 * width);
-  constexpr std::size_t kRowsPerTask = 16;
-  parallel_for_parts(num_rows, kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+  parallel_for_parts(num_rows, kTaskRows, pass.threads, [&](std::size_t first, std::size_t count) {
     for (std::size_t row = first; row < first + count; ++row) {
       std::fill_n(queries.row(row), 2 * width, 0.0f);
       for (std::size_t i = 0; i < 2 * num_heads_; ++i)
@@ -148,7 +146,7 @@ void Attention::attend_twice(const AttentionRows& rows, const AttentionInput& in
   AttentionInput both = input;
   both.logit_factor *= std::sqrt(2.0);  // heads are half as wide
   attend(twice, both, 2 * num_heads_, pairs, *kernels_, pass);
-  parallel_for_parts(heads.num_rows(), kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+  parallel_for_parts(heads.num_rows(), kTaskRows, pass.threads, [&](std::size_t first, std::size_t count) {
     for (std::size_t row = first; row < first + count; ++row) {
       float* const out = heads.row(row);
       for (std::size_t head = 0; head < num_heads_; ++head) {

@@ -4,6 +4,7 @@
 
 #include "vit/base/check.h"
 #include "vit/base/parallel.h"
+#include "vit/layers/pass.h"
 
 namespace vit::internal {
 
@@ -20,8 +21,7 @@ LayerNorm::LayerNorm(std::span<const float> gamma, std::span<const float> beta, 
 
 void LayerNorm::forward(TensorView<const float> in, TensorView<float> out, int threads) const {
   check(in, out);
-  constexpr std::size_t kRowsPerTask = 16;
-  parallel_for_parts(in.num_rows(), kRowsPerTask, threads,
+  parallel_for_parts(in.num_rows(), kTaskRows, threads,
                      [&](std::size_t first, std::size_t count) { forward_rows(in, out, first, count); });
 }
 

@@ -24,8 +24,6 @@ kernels::Epilogue epilogue_from(const LinearEpilogue& epilogue, const Tensor<flo
           .residual_stride = epilogue.residual.row_stride()};
 }
 
-constexpr std::size_t kRowsPerTask = 16;
-
 void clip_rows(TensorView<float> rows, std::size_t first, std::size_t count, float low, float high) {
   for (std::size_t row = first; row < first + count; ++row) {
     for (std::size_t c = 0; c < rows.num_columns(); ++c)
@@ -100,7 +98,7 @@ LinearInput Linear::convert_rows(TensorView<const float> in, const Pass& pass, c
       row_bytes == 0 || (!memory.empty() && checked_mul(rows, row_bytes, kWhere) <= memory.num_elements()),
       kWhere, "no memory for ", in.shape().to_string(), " in the format of ", kernels.description);
   const TensorView<std::byte> converted(row_bytes != 0 ? memory.data() : nullptr, {rows, row_bytes});
-  parallel_for_parts(rows, kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+  parallel_for_parts(rows, kTaskRows, pass.threads, [&](std::size_t first, std::size_t count) {
     compute(first, count);
     if (row_bytes == 0) return;
     kernels.convert_rows({.in = in.row(first),
@@ -129,7 +127,7 @@ LinearInput Linear::convert(const NormedRows& in, TensorView<float> normed, cons
 void Linear::add(const std::optional<LayerNorm>& norm, TensorView<float> in, const Residual& out,
                  const Pass& pass) const {
   if (clip_ && !norm) {
-    parallel_for_parts(in.num_rows(), kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+    parallel_for_parts(in.num_rows(), kTaskRows, pass.threads, [&](std::size_t first, std::size_t count) {
       clip_rows(in, first, count, clip_->lowest_in, clip_->highest_in);
     });
   }
@@ -139,20 +137,19 @@ void Linear::add(const std::optional<LayerNorm>& norm, TensorView<float> in, con
   const TensorView<float> branch =
       Activations::view_rows(pass.activations.normed, in.num_rows(), out_features());
   multiply(rows, branch, pass);
-  parallel_for_parts(branch.num_rows(), kRowsPerTask, pass.threads,
-                     [&](std::size_t first, std::size_t count) {
-                       out.norm->forward_rows(branch, branch, first, count);
-                       for (std::size_t row = first; row < first + count; ++row) {
-                         float* const to = out.add_to.row(row);
-                         const float* const from = branch.row(row);
-                         for (std::size_t c = 0; c < out_features(); ++c)
-                           to[c] += out.scale.empty() ? from[c] : out.scale[c] * from[c];
-                       }
-                     });
+  parallel_for_parts(branch.num_rows(), kTaskRows, pass.threads, [&](std::size_t first, std::size_t count) {
+    out.norm->forward_rows(branch, branch, first, count);
+    for (std::size_t row = first; row < first + count; ++row) {
+      float* const to = out.add_to.row(row);
+      const float* const from = branch.row(row);
+      for (std::size_t c = 0; c < out_features(); ++c)
+        to[c] += out.scale.empty() ? from[c] : out.scale[c] * from[c];
+    }
+  });
 }
 
 void Linear::finish_clipped(TensorView<float> out, const Pass& pass, const LinearEpilogue& epilogue) const {
-  parallel_for_parts(out.num_rows(), kRowsPerTask, pass.threads, [&](std::size_t first, std::size_t count) {
+  parallel_for_parts(out.num_rows(), kTaskRows, pass.threads, [&](std::size_t first, std::size_t count) {
     clip_rows(out, first, count, clip_->lowest_out, clip_->highest_out);
     for (std::size_t row = first; row < first + count; ++row) {
       for (std::size_t c = 0; c < out.num_columns(); ++c) {

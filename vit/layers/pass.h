@@ -1,12 +1,17 @@
 // Pass: shared by all layers of one forward pass.
 #pragma once
 
+#include <cstddef>
+
 #include "vit/base/run_limits.h"
 #include "vit/layers/activations.h"
 #include "vit/layers/pass_watch.h"
 #include "vit/layers/stage_timer.h"
 
 namespace vit::internal {
+
+/// Rows that a thread takes at a time in work other than products of matrices.
+inline constexpr std::size_t kTaskRows = 16;
 
 struct Pass {
   Activations& activations;
