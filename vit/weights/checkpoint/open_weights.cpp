@@ -10,6 +10,7 @@
 #include "vit/io/safetensors.h"
 #include "vit/io/shards.h"
 #include "vit/weights/checkpoint/find_model.h"
+#include "vit/weights/families/google_vit.h"
 
 namespace vit::internal {
 namespace {
@@ -22,7 +23,7 @@ TensorFile open_by_name(const fs::path& file, WantsTensor wants) {
   if (name.ends_with(".bin.index.json")) return open_shards(file, open_pickle, wants);
   if (name.ends_with(".index.json")) return open_shards(file, open_safetensors, wants);
   if (name.ends_with(".safetensors")) return open_safetensors(file);
-  if (name.ends_with(".npz")) return open_npz(file);
+  if (name.ends_with(".npz")) return with_blocks_apart(open_npz(file));
   const std::string foreign = describe_file(file);
   VIT_CHECK(foreign.empty(), kWhere.with(ErrorKind::unsupported), file.string(), ": ", foreign);
   if (has_pickle_ending(file)) return open_pickle(file);

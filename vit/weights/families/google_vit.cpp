@@ -1,14 +1,20 @@
 // Google's own weights of ViT and SigLIP, as vision_transformer and big_vision store them: arrays of Flax,
 // (in, out), heads apart. Source: google-research/vision_transformer, vit_jax/models_vit.py, and big_vision,
 // big_vision/models/vit.py.
+#include "vit/weights/families/google_vit.h"
+
 #include <utility>
 
+#include "vit/base/check.h"
+#include "vit/base/dtype.h"
+#include "vit/weights/families/hf_config.h"
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
 namespace google_vit {
 namespace {
 
+constexpr Where kWhere{"google_vit", ErrorKind::format};
 constexpr std::string_view kAnchor = "embedding/kernel";
 constexpr std::string_view kPrefixes[] = {"img/", ""};
 
@@ -56,8 +62,8 @@ constexpr Row kBigVisionBlocks[] = {
     VIT_FLAX_BLOCK("MultiHeadDotProductAttention_0", "LayerNorm_1", "MlpBlock_0")};
 #undef VIT_FLAX_BLOCK
 
-constexpr Row kBigVision[] = {
-    {Part::position_table, "pos_embedding"},
+constexpr Row kTableAtTop[] = {{Part::position_table, "pos_embedding"}};
+constexpr Row kAttentionPool[] = {
     {Part::pool_probe, "MAPHead_0/probe"},
     flax({Part::pool_q_weight, "MAPHead_0/MultiHeadDotProductAttention_0/query/kernel"}),
     flax({Part::pool_q_bias, "MAPHead_0/MultiHeadDotProductAttention_0/query/bias"}),
@@ -74,14 +80,27 @@ constexpr Row kBigVision[] = {
     flax({Part::pool_fc2_weight, "MAPHead_0/MlpBlock_0/Dense_1/kernel"}),
     {Part::pool_fc2_bias, "MAPHead_0/MlpBlock_0/Dense_1/bias"},
 };
-static_assert(is_sound(kBlocks) && is_sound(kBigVisionBlocks) && is_sound(kBigVision));
+/// posemb="sincos2d" of big_vision: nothing is stored.
+constexpr Row kSincos[] = {{.part = Part::position_table, .form = Form::sincos, .constant = 10000.0f}};
+static_assert(is_sound(kBlocks) && is_sound(kBigVisionBlocks) && is_sound(kTableAtTop) &&
+              is_sound(kAttentionPool) && is_sound(kSincos));
+
+bool counts_kinds(const SourceFiles& files) {
+  return files.any_block_has("Transformer/encoderblock_{}/MlpBlock_0/Dense_0/kernel");
+}
+
+bool computes_positions(const SourceFiles& files, bool is_big_vision) {
+  return is_big_vision && files.find("pos_embedding") == nullptr &&
+         files.find("Transformer/posembed_input/pos_embedding") == nullptr;
+}
 
 Layout layout_of(const SourceFiles& files) {
   Layout layout = {kRows};
-  const bool counts_kinds = files.any_block_has("Transformer/encoderblock_{}/MlpBlock_0/Dense_0/kernel");
-  layout.add(counts_kinds ? std::span<const Row>(kBigVisionBlocks) : kBlocks);
-  if (files.find("pos_embedding") != nullptr || files.find("MAPHead_0/probe") != nullptr)
-    layout.add(kBigVision);
+  const bool is_big_vision = counts_kinds(files);
+  layout.add(is_big_vision ? std::span<const Row>(kBigVisionBlocks) : kBlocks);
+  if (files.find("MAPHead_0/probe") != nullptr) layout.add(kAttentionPool);
+  if (files.find("pos_embedding") != nullptr) layout.add(kTableAtTop);
+  if (computes_positions(files, is_big_vision)) layout.add(kSincos);
   return layout;
 }
 
@@ -90,8 +109,25 @@ ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) 
   Published model = read_published(files, architecture, stored_args(files, architecture, layout), "timm");
   std::vector<std::string> notes = {"arrays of Flax; all other rules are timm's, which converts them"};
   model.config.head.pooler = files.find("pre_logits/kernel") != nullptr;
+  if (computes_positions(files, counts_kinds(files)))
+    notes.push_back(
+        "positions are sines and cosines, which are not stored (sincos2d); other sizes resample them");
+  if (model.config.mlp.activation == Activation::gelu)
+    notes.push_back("GELU is exact, as in timm; Google's code computes its form with tanh: " +
+                    override_name("act_layer") + " = \"gelu_tanh\"");
   if (model.config.head.pooler) notes.push_back("pooled is tanh of pre_logits, which timm leaves out");
   return finish(files, architecture, std::move(model), std::move(layout), {}, std::move(notes));
+}
+
+/// Block `index` of all that one tensor holds.
+TensorEntry block_of(const TensorEntry& stack, std::size_t index) {
+  TensorEntry block = rows_of(stack, index, 1);
+  block.first_row = 0;
+  block.shape.erase(block.shape.begin());
+  if (!block.strides.empty()) block.strides.erase(block.strides.begin());
+  if (block.strides.empty())
+    block.bytes = block.bytes.part(0, block.num_elements() * dtype_bytes(block.dtype));
+  return block;
 }
 
 std::optional<Match> match(const SourceFiles& files) {
@@ -100,6 +136,31 @@ std::optional<Match> match(const SourceFiles& files) {
 
 }  // namespace
 }  // namespace google_vit
+
+TensorFile with_blocks_apart(TensorFile file) {
+  constexpr std::string_view kStack = "encoderblock/";
+  constexpr std::size_t kMaxBlocks = 4096, kMaxTensors = std::size_t{1} << 18;
+  TensorFile::Contents contents = file.contents();
+  contents.entries.clear();
+  for (const TensorEntry& entry : file.entries()) {
+    const std::size_t at = entry.name.find(kStack);
+    const bool is_stack = at != entry.name.npos && (at == 0 || entry.name[at - 1] == '/') &&
+                          !entry.shape.empty() && entry.shape.front() <= kMaxBlocks;
+    if (!is_stack) {
+      contents.entries.push_back(entry);
+      continue;
+    }
+    VIT_CHECK(contents.entries.size() + entry.shape.front() <= kMaxTensors, google_vit::kWhere,
+              file.path().string(), ": more than ", kMaxTensors, " tensors");
+    const std::string front = entry.name.substr(0, at + kStack.size() - 1);
+    const std::string back = entry.name.substr(at + kStack.size() - 1);
+    for (std::size_t i = 0; i < entry.shape.front(); ++i) {
+      contents.entries.push_back(google_vit::block_of(entry, i));
+      contents.entries.back().name = front + "_" + std::to_string(i) + back;
+    }
+  }
+  return TensorFile(std::move(contents));
+}
 
 constinit const Family kGoogleFamily{.name = "google_vit",
                                      .anchor = google_vit::kAnchor,

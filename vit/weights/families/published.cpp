@@ -89,7 +89,7 @@ void infer_from_tensors(const SourceFiles& files, const Layout& layout, TimmArgs
   args.layer_scale = files.any_block_has(layout, Part::scale1);
   args.qkv_bias = files.any_block_has(layout, Part::qkv_bias);
   if (const TensorEntry* const fc1 = find(Part::pool_fc1_weight); fc1 && fc1->shape.size() == 2)
-    args.attn_pool_mlp_dim = fc1->shape[0];
+    args.attn_pool_mlp_dim = out_size(*fc1, form_of(layout, Part::pool_fc1_weight));
   const TensorEntry* const table = find(Part::position_table);
   if (table == nullptr) infer_from_distances(files, layout, args);
   if (table == nullptr || table->shape.size() < 2) return;
@@ -260,6 +260,11 @@ void set_square_image(std::size_t num_patches, TimmArgs& args) {
 bool is_saved_by_timm(const SourceFiles& files) {
   return files.config && files.config->find("pretrained_cfg") && is_named_by(files, "timm") &&
          !files.options.overrides.contains("rules");
+}
+
+bool has_library_config(const SourceFiles& files) {
+  if (!files.config) return false;
+  return files.config->find("model_type") || files.config->find("architecture");
 }
 
 bool follows_timm(const SourceFiles& files) {

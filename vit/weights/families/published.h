@@ -48,6 +48,9 @@ void set_square_image(std::size_t num_patches, TimmArgs& args);
 /// Whether timm saved the folder, with its name of the architecture and its preprocessing, and no option asks
 /// for other rules. Its tensors may have the publisher's names all the same: timm converts them.
 bool is_saved_by_timm(const SourceFiles& files);
+/// Whether config.json is transformers' or timm's. Publishers that write one for the hub put only the
+/// arguments of their own class in it.
+bool has_library_config(const SourceFiles& files);
 /// Whether timm's rules hold: those of a folder that timm saved, or overrides["rules"] = "timm"; the other
 /// value is "publisher".
 bool follows_timm(const SourceFiles& files);
