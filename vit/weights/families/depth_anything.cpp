@@ -1,7 +1,7 @@
 // The publisher's own files of Depth Anything V1 and V2, relative and metric: Meta's DINOv2 below
 // "pretrained." and a DPT head below "depth_head.". A file says neither which blocks are tapped nor whether
-// depths are metric; its name, or that of the architecture, does. Source: DepthAnything/Depth-Anything-V2,
-// depth_anything_v2/dpt.py and metric_depth; LiheYoung/Depth-Anything.
+// depths are metric; its name, or that of the architecture, does, and V1's config.json of the hub. Source:
+// DepthAnything/Depth-Anything-V2, depth_anything_v2/dpt.py and metric_depth; LiheYoung/Depth-Anything.
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -56,6 +56,8 @@ Release release_of(const SourceFiles& files) {
   const std::string& named = files.options.architecture;
   Release out =
       read_release(named.empty() ? std::filesystem::path(files.weights_name).stem().string() : named);
+  // only V1's class is saved with its arguments, by huggingface_hub's mixin
+  if (out.version == 0 && named.empty() && files.config && files.config->find("encoder")) out.version = 1;
   VIT_CHECK(named.empty() || out.version != 0, kWhere.with(ErrorKind::argument), files.weights_name,
             ": its tensors are those of Depth Anything, and ", in_quotes(named),
             " is none of it; depth_anything_v2_vits, depth_anything_v2_metric_hypersim_vitb, "
@@ -115,7 +117,6 @@ DenseBranch read_branch(const SourceFiles& files, const ModelConfig& backbone, c
 }
 
 ParsedModel read(const SourceFiles& files) {
-  const Architecture& small = find_architecture("dinov2_vits14");
   ModelOptions options = files.options;
   options.architecture = "";  // that of the whole model
   const bool by_library = options.dense.resize_rule == ResizeRuleChoice::library;
@@ -124,13 +125,16 @@ ParsedModel read(const SourceFiles& files) {
                           .weights_name = files.weights_name,
                           .has_weights = files.has_weights,
                           .match = files.match};
-  ParsedModel out = kMetaDinov2Family.read_as(inner, small);
+  const bool gated = inner.find("blocks.0.mlp.w12.weight") != nullptr;  // the giant
+  ParsedModel out =
+      kMetaDinov2Family.read_as(inner, find_architecture(gated ? "dinov2_vitg14" : "dinov2_vits14"));
   const Release release = release_of(files);
   if (!options.overrides.contains("num_heads"))
     out.config.attention.num_heads = count_heads(files, out.config.embed_dim);
   out.config.architecture = files.options.architecture;
   out.config.library = "Depth-Anything";
-  if (by_library) out.config.position.resampling = TableResampling::bicubic;
+  out.config.position.resampling =
+      by_library ? TableResampling::bicubic : TableResampling::bicubic_plus_tenth;  // with registers, too
   DenseBranch branch = read_branch(files, out.config, release);
   const bool metric = branch.outputs.front().finish == MapFinish::sigmoid;
   out.dense = DenseReading{.config = {.family = "depth_anything",
@@ -150,7 +154,7 @@ ParsedModel read(const SourceFiles& files) {
 }
 
 std::optional<Match> match(const SourceFiles& files) {
-  if (files.config || !files.has_weights) return std::nullopt;
+  if (has_library_config(files) || !files.has_weights) return std::nullopt;
   if (files.tensors.find(files.root + "depth_head.projects.0.weight") == nullptr) return std::nullopt;
   return match_anchor(files, "patch_embed.proj.weight", kPrefixes);
 }

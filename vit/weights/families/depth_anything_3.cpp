@@ -80,6 +80,7 @@ ParsedModel read(const SourceFiles& files) {
             " channels, so the number of heads must be given: ", override_name("num_heads"));
   out.config.architecture = files.options.architecture;
   out.config.library = "Depth-Anything-3";
+  out.config.position.resampling = TableResampling::bicubic_plus_tenth;  // with registers, too
   DptConfig dpt;
   for (const char* const tap : {"0", "1", "2", "3"})
     dpt.channels.push_back(size_of(files, text("head.projects.", tap, ".weight")));
@@ -113,7 +114,7 @@ ParsedModel read(const SourceFiles& files) {
 }
 
 std::optional<Match> match(const SourceFiles& files) {
-  if (files.config || !files.has_weights) return std::nullopt;
+  if (has_library_config(files) || !files.has_weights) return std::nullopt;
   for (const std::string_view wrapper : kWrappers) {
     const std::string front(wrapper);
     if (files.tensors.find(front + "head.projects.0.weight") == nullptr) continue;
