@@ -186,6 +186,26 @@ TEST_CASE("image: vectors, plain loops, windows and threads agree on awkward siz
   }
 }
 
+TEST_CASE("image: weights of OpenCV's cubic filter on float data, far from the border too") {
+  struct Weights {
+    std::size_t in, out, index, first;
+    float values[4];  // of cv2.resize of rows with a single 1, in OpenCV 5.0
+  };
+  constexpr Weights kCases[] = {
+      {3000, 2947, 7, 6, {-0.0757126808f, 0.962132335f, 0.125384867f, -0.0118045211f}},
+      {3000, 2947, 2689, 2736, {-0.110183954f, 0.756280303f, 0.418376565f, -0.0644729137f}},
+      {3000, 2947, 2913, 2964, {-0.10822463f, 0.723042011f, 0.456572294f, -0.0713896751f}},
+      {1117, 2000, 1993, 1111, {-0.0110659599f, 0.120371938f, 0.964591265f, -0.0738972425f}},
+  };
+  for (const Weights& c : kCases) {
+    CAPTURE(c.index);
+    const vit::internal::FloatAxis axis({c.in, c.out, c.index, c.index + 1}, vit::ResizeFilter::opencv_cubic);
+    CHECK(axis.first.front() == c.first);
+    REQUIRE(axis.weights.size() == 4);
+    for (std::size_t k = 0; k < 4; ++k) CHECK(axis.weights[k] == c.values[k]);
+  }
+}
+
 TEST_CASE("image: every kernel table gives the same bytes") {
   const vit::Image image = random_image(61, 203, 5);
   for (const auto resampler : {vit::Resampler::pillow, vit::Resampler::torchvision_uint8}) {

@@ -215,14 +215,17 @@ kernels::ResampleAxis FixedAxis::view() const noexcept {
 
 namespace {
 
-/// Four taps for each output, for shrinking and growing; taps beyond the image use the border.
+/// Four taps for each output, for shrinking and growing; taps beyond the image use the border. As in OpenCV
+/// coordinates are rounded to float, which moves them by 3e-5 pixels after a thousand of them, weights are
+/// computed in float, and the last is what the others leave of 1.
 void fill_opencv_cubic(const AxisSpan& span, FloatAxis& axis) {
   const double scale = static_cast<double>(span.in) / static_cast<double>(span.out);
   const auto last = static_cast<std::ptrdiff_t>(span.in) - 1;
   for (std::size_t i = span.begin; i < span.end; ++i) {
-    const double at = (static_cast<double>(i) + 0.5) * scale - 0.5;
+    const auto at = static_cast<float>((static_cast<double>(i) + 0.5) * scale - 0.5);
     const auto tap = static_cast<std::ptrdiff_t>(std::floor(at));
-    const std::array<double, 4> weights = cubic_weights(at - std::floor(at));
+    std::array<float, 4> weights = cubic_weights(at - std::floor(at));
+    weights[3] = 1.0f - weights[0] - weights[1] - weights[2];
     const std::ptrdiff_t first = std::clamp<std::ptrdiff_t>(tap - 1, 0, last);
     const std::ptrdiff_t end = std::clamp<std::ptrdiff_t>(tap + 2, 0, last) + 1;
     axis.first.push_back(static_cast<std::size_t>(first));
@@ -232,7 +235,7 @@ void fill_opencv_cubic(const AxisSpan& span, FloatAxis& axis) {
     for (std::ptrdiff_t k = 0; k < 4; ++k) {
       const std::ptrdiff_t input = std::clamp<std::ptrdiff_t>(tap - 1 + k, 0, last);
       axis.weights[axis.offset.back() + static_cast<std::size_t>(input - first)] +=
-          static_cast<float>(weights[static_cast<std::size_t>(k)]);
+          weights[static_cast<std::size_t>(k)];
     }
   }
 }
