@@ -431,8 +431,14 @@ TEST_CASE(
   for (const std::string ending : {".weight", ".bias"}) {
     rename_ending(pretrained, ".mlp.fc1" + ending, ".mlp.w12" + ending);
     rename_ending(pretrained, ".mlp.fc2" + ending, ".mlp.w3" + ending);
-    pretrained.rename("fc_norm" + ending, "norm" + ending).remove("head" + ending);
+    pretrained.rename("fc_norm" + ending, "norm" + ending);
   }
+  {  // with a classifier it is no pretraining file: it was trained on the class token (--use_cls)
+    const ScratchFolder use_cls("eva_use_cls");
+    CHECK_ERROR(ErrorKind::argument, ("model.safetensors", "global_pool"),
+                load_bare(pretrained, use_cls, named("eva02_tiny_patch14_224", "3")));
+  }
+  pretrained.remove("head.weight").remove("head.bias");
   pretrained.add("mask_token", {1, 1, 48}).add("lm_head.weight", {20, 48}).add("lm_head.bias", {20});
   const ScratchFolder other("eva_mim");
   const LoadedTower mim = load_bare(pretrained, other, named("eva02_tiny_patch14_224", "3"));

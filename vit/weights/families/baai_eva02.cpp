@@ -39,15 +39,16 @@ constexpr Row kSeparate[] = {joined(Part::qkv_weight, {0, 3}, "blocks.{}.attn.q_
 /// Models that keep gate and value in one matrix (tiny, small).
 constexpr Row kPackedGate[] = {cut(Part::gate_weight, "blocks.{}.mlp.w12.*", {0, 2}),
                                cut(Part::fc1_weight, "blocks.{}.mlp.w12.*", {1, 2})};
-/// Files from masked image modelling end with `norm`; pooling by the mean applies it to the mean, as
-/// timm does.
+/// Files from masked image modelling end with `norm` and have no classifier; pooling by the mean applies it
+/// to the mean, as timm does.
 constexpr Row kPretraining[] = {{Part::pooled_norm_gamma, "norm.*"}};
 static_assert(is_sound(kSeparate) && is_sound(kPackedGate) && is_sound(kPretraining));
 
 constexpr std::string_view kOwnKeys[] = {"rules"};
 
 bool is_pretraining(const SourceFiles& files) {
-  return files.find("fc_norm.weight") == nullptr && files.find("norm.weight") != nullptr;
+  return files.find("fc_norm.weight") == nullptr && files.find("norm.weight") != nullptr &&
+         files.find("head.weight") == nullptr;
 }
 
 Layout layout_of(const SourceFiles& files, const TimmArgs& args) {
