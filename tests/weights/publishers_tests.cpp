@@ -349,7 +349,7 @@ TEST_CASE("weights: Meta's gated DINOv2 packs gate and value") {
   CHECK(run_native(meta).tokens == run_native(hf).tokens);
 }
 
-TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need not mask the bias of k") {
+TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3, and timm gives k no bias") {
   SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov3-plus-qkvb");
   const fs::path folder = test::shared_path("fixtures/models/timm-dinov3-plus-qkvb");
   const LoadedTower timm = load_checkpoint(folder);
@@ -366,8 +366,7 @@ TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need n
     FileCopy::Entry joined = copy.at(depth_and(index, "attn.q_bias"));
     joined.name = depth_and(index, "attn.qkv.bias");
     joined.shape[0] *= 3;
-    joined.bytes.insert(joined.bytes.end(), joined.bytes.begin(),
-                        joined.bytes.end());  // k's third: to be dropped
+    joined.bytes.resize(2 * joined.bytes.size());  // k's third: zeros
     const FileCopy::Entry& value = copy.at(depth_and(index, "attn.v_bias"));
     joined.bytes.insert(joined.bytes.end(), value.bytes.begin(), value.bytes.end());
     copy.remove(depth_and(index, "attn.q_bias")).remove(depth_and(index, "attn.v_bias"));
@@ -381,9 +380,50 @@ TEST_CASE("weights: Meta's gated DINOv3 calls its matrices w1, w2, w3 and need n
   const LoadedTower meta = load_checkpoint(scratch.path(), options);
   CHECK(meta.config.head.pooling == Pooling::class_token);
   CHECK(run(meta, 48, 64).tokens == run(timm, 48, 64).tokens);
-  // with timm's config.json timm's rules apply: periods recomputed, patches pooled
+  // with timm's config.json timm's rules apply: periods recomputed, patches pooled, the bias of k dropped
+  for (const char* index : {"0", "1"}) {
+    FileCopy::Entry& joined = copy.at(depth_and(index, "attn.qkv.bias"));
+    const std::size_t third = joined.bytes.size() / 3;
+    std::memcpy(joined.bytes.data() + third, joined.bytes.data(), third);
+  }
+  copy.set_config("").write_to(scratch.path());
+  CHECK(run(load_checkpoint(scratch.path(), options), 48, 64).tokens != run(timm, 48, 64).tokens);
+  options.overrides["rules"] = "timm";
+  CHECK(run(load_checkpoint(scratch.path(), options), 48, 64).tokens == run(timm, 48, 64).tokens);
   copy.set_config(test::read_text(folder / "config.json")).write_to(scratch.path());
   CHECK(run_native(load_checkpoint(scratch.path())).pooled == run_native(timm).pooled);
+}
+
+TEST_CASE("weights: DINOv3 trained without a mask keeps its bias of k, and Meta's RMSNorm its own epsilon") {
+  FileCopy copy(test::data_path("golden/models/meta-dinov3"));
+  const ScratchFolder scratch("dinov3_unmasked");
+  const ModelOptions options = named("dinov3_vits16plus", "2");
+  const std::string bias = "attn.qkv.bias", mask = "attn.qkv.bias_mask";
+  const std::vector<float> masked = run(load_bare(copy, scratch, options), 48, 64).tokens;
+  for (const char* index : {"0", "1"}) {
+    FileCopy::Entry& ones = copy.at(depth_and(index, mask.c_str()));
+    const std::size_t third = ones.bytes.size() / 3;
+    std::memcpy(ones.bytes.data() + third, ones.bytes.data(), third);
+  }
+  const std::vector<float> expected = run(load_bare(copy, scratch, options), 48, 64).tokens;
+  CHECK(expected != masked);
+  for (const char* index : {"0", "1"}) copy.remove(depth_and(index, mask.c_str()));
+  CHECK(run(load_bare(copy, scratch, options), 48, 64).tokens == expected);
+  for (const char* index : {"0", "1"}) {
+    FileCopy::Entry& zeros = copy.at(depth_and(index, bias.c_str()));
+    const std::size_t third = zeros.bytes.size() / 3;
+    std::memset(zeros.bytes.data() + third, 0, third);
+  }
+  CHECK(run(load_bare(copy, scratch, options), 48, 64).tokens == masked);
+  std::erase_if(copy.entries(), [](const FileCopy::Entry& entry) {
+    return entry.name.ends_with("norm1.bias") || entry.name.ends_with("norm2.bias") ||
+           entry.name == "norm.bias";
+  });
+  ModelOptions rms = options;
+  rms.overrides["norm_layer"] = "rmsnorm";
+  CHECK(load_bare(copy, scratch, rms).config.encoder.norm.eps == 1e-5f);
+  rms.overrides["rules"] = "timm";
+  CHECK(load_bare(copy, scratch, rms).config.encoder.norm.eps == 1e-6f);
 }
 
 TEST_CASE("weights: a mask that is neither zero nor one is refused") {

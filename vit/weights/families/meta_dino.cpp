@@ -41,10 +41,12 @@ void set_gated_width(const SourceFiles& files, TimmArgs& args) {
 // ------------------------------------------------------------------------------------------------- DINOv3
 
 constexpr Row kDinov3[] = {{Part::register_tokens, "storage_tokens"},
-                           {Part::rope_periods, "rope_embed.periods"},
-                           joined(Part::qkv_bias, {0, 3}, "blocks.{}.attn.qkv.bias", {0, 3}),
-                           joined(Part::qkv_bias, {1, 3}, ""),  // k has none
-                           joined(Part::qkv_bias, {2, 3}, "blocks.{}.attn.qkv.bias", {2, 3})};
+                           {Part::rope_periods, "rope_embed.periods"}};
+/// timm gives k no bias, whatever the file has. Meta's code does so by a mask only, which its default
+/// configuration leaves out.
+constexpr Row kNoKeyBias[] = {joined(Part::qkv_bias, {0, 3}, "blocks.{}.attn.qkv.bias", {0, 3}),
+                              joined(Part::qkv_bias, {1, 3}, ""),
+                              joined(Part::qkv_bias, {2, 3}, "blocks.{}.attn.qkv.bias", {2, 3})};
 /// Files as published multiply the bias by a mask of zeros and ones.
 constexpr Row kMaskedBias[] = {
     masked(Part::qkv_bias, "blocks.{}.attn.qkv.bias", "blocks.{}.attn.qkv.bias_mask")};
@@ -64,19 +66,24 @@ constexpr Row kJointHead[] = {
     of_joint_head({Part::scale2, "visual_model.head.blocks.{}.ls2.gamma"}),
     of_joint_head({Part::norm_gamma, "visual_model.head.ln_final.*"}),
 };
-static_assert(is_sound(kDinov3) && is_sound(kMaskedBias) && is_sound(kDinov3Gated) && is_sound(kJointHead));
+static_assert(is_sound(kDinov3) && is_sound(kNoKeyBias) && is_sound(kMaskedBias) && is_sound(kDinov3Gated) &&
+              is_sound(kJointHead));
 
 constexpr Ignored kDinov3Ignored[] = {{"rope_embed.periods", "recomputed in full precision, as asked"},
                                       {"local_cls_norm.*", "used in training only"},
                                       {"text_model.*", "text tower"},  // of dino.txt
                                       {"logit_scale", "compares images with texts"}};
+constexpr float kRmsEps = 1e-5f;  // of Meta's "rmsnorm"; timm's has 1e-6
 constexpr std::string_view kDinov3Keys[] = {"rules", "rope_periods"};
 constexpr std::string_view kPeriodChoices[] = {"stored", "recomputed"};
 
 Layout dinov3_layout(const SourceFiles& files, const TimmArgs& args) {
   Layout layout = {kShared, kDinov3};
-  // all blocks have one or none has
-  if (files.find("blocks.0.attn.qkv.bias_mask") != nullptr) layout.add(kMaskedBias);
+  if (files.find("blocks.0.attn.qkv.bias_mask") != nullptr) {  // all blocks have one or none has
+    layout.add(kMaskedBias);
+  } else if (follows_timm(files)) {
+    layout.add(kNoKeyBias);
+  }
   if (args.swiglu) layout.add(kDinov3Gated);
   layout.add(kJointHead);
   return layout;
@@ -106,6 +113,7 @@ ParsedModel read_dinov3_as(const SourceFiles& files, const Architecture& archite
   if (!follows_timm(files)) stored.global_pool = TimmPool::token;
   set_gated_width(files, stored);
   Published model = read_published(files, architecture, stored, "Meta", kDinov3Keys);
+  if (model.args.rms_norm && !follows_timm(files)) model.config.encoder.norm.eps = kRmsEps;
   const bool stored_periods = uses_stored_periods(files);
   if (stored_periods) model.config.position.frequencies = AxisFrequencies::stored;
   add_joint_head(files, model.config);
