@@ -137,6 +137,32 @@ TEST_CASE("text: models of the fixtures get the rows of their libraries") {
               Tokenizer::load_for_model(root / "openclip-full"));
 }
 
+TEST_CASE("text: a vocabulary next to a publisher's weights is read as that publisher's code does") {
+  const auto tokenizers = data_path("golden/tokenizers");
+  for (const bool is_pe : {true, false}) {
+    CAPTURE(is_pe);
+    const TextLibrary library = is_pe ? kOpenClip : TextLibrary::openai;
+    const auto weights =
+        data_path(is_pe ? "golden/text/meta-pe/PE-Core-T16-384.pt" : "golden/text/openai-clip/ViT-B-32.pt");
+    const std::size_t rows = Tokenizer::load_for_model(weights, tokenizers / "clip-merges").context_length();
+    for (const char* const name : {"clip", "clip-split", "clip-merges"}) {
+      CAPTURE(std::string(name));
+      const TemporaryFolder folder;
+      std::filesystem::copy(tokenizers / name, folder.path());
+      std::filesystem::copy(weights, folder.path());
+      for (const Tokenizer& found : {Tokenizer::load_for_model(folder.path()),
+                                     Tokenizer::load_for_model(folder.path() / weights.filename()),
+                                     Tokenizer::load_for_model(weights, tokenizers / name)}) {
+        CHECK(found.library() == library);
+        CHECK(found.name() == "SimpleTokenizer");
+        CHECK(found.context_length() == rows);
+      }
+      CHECK(Tokenizer::load_for_model(folder.path(), {}, {.library = kTransformers}).library() ==
+            kTransformers);
+    }
+  }
+}
+
 TEST_CASE("text: CLIP's special tokens in capitals are cut by both expressions of transformers") {
   const Tokenizer clip = Tokenizer::load(data_path("golden/tokenizers/clip"), {.library = kTransformers});
   const auto words = [&](const std::string& text) {

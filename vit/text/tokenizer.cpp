@@ -160,8 +160,9 @@ Tokenizer Tokenizer::load_for_model(const std::filesystem::path& model,
   std::optional<internal::TokenizerFolder> of_model;
   if (internal::describes_tokenizer(model))
     of_model = internal::read_tokenizer_folder(model, options.library);
+  const bool stated = of_model && of_model->states_library;
   std::optional<TextWeights> weights;
-  if (!of_model || of_model->context_length == 0) weights = find_text_weights(model);
+  if (!stated || of_model->context_length == 0) weights = find_text_weights(model);
   VIT_CHECK(of_model || weights, kWhere.with(ErrorKind::unsupported), model.string(),
             ": has no text tower: neither its configuration nor the tensor token_embedding.weight");
   VIT_CHECK(of_model || !tokenizer.empty(), kWhere.with(ErrorKind::io), model.string(),
@@ -169,7 +170,9 @@ Tokenizer Tokenizer::load_for_model(const std::filesystem::path& model,
             "github.com/openai/CLIP and with huggingface.co/openai/clip-vit-base-patch32: give either as the "
             "tokenizer");
   TextLibrary library = options.library;
-  if (library == TextLibrary::automatic) library = of_model ? of_model->library : weights->library;
+  // a vocabulary next to a publisher's weights does not say whose code reads it; their names do
+  if (library == TextLibrary::automatic) library = stated || !weights ? of_model->library : weights->library;
+  if (of_model && library != of_model->library) of_model = internal::read_tokenizer_folder(model, library);
   internal::TokenizerFolder folder =
       tokenizer.empty() ? *of_model : internal::read_tokenizer_folder(tokenizer, library);
   if (of_model && library != TextLibrary::transformers) {
@@ -177,7 +180,8 @@ Tokenizer Tokenizer::load_for_model(const std::filesystem::path& model,
     folder.strip_separator = of_model->strip_separator;
   }
   if (of_model) folder.context_length = of_model->context_length;
-  if (weights && folder.context_length == 0) folder.context_length = weights->context_length;
+  if (weights && (!stated || folder.context_length == 0) && weights->context_length != 0)
+    folder.context_length = weights->context_length;
   if (of_model && folder.context_length == 0 && of_model->has("config.json")) {
     // Where the text tower's part of config.json is, its family knows.
     const CheckpointFolder checkpoint(model);

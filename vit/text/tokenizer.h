@@ -21,7 +21,7 @@ struct TokenizerFolder;
 /// HTML and makes no repairs, open_clip removes punctuation for some models.
 enum class TextLibrary {
   automatic,     ///< the library of the folder: open_clip if it contains open_clip_config.json, else
-                 ///< transformers
+                 ///< transformers; of weights without a configuration, the code of who published them
   transformers,  ///< transformers 5
   open_clip,     ///< open_clip 3, perception_models
   openai,        ///< openai/CLIP and dino.txt: open_clip's, with other spellings of the special tokens

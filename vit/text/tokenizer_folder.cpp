@@ -296,6 +296,7 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& path, TextLib
   folder.library = library != TextLibrary::automatic ? library
                    : is_open_clip                    ? TextLibrary::open_clip
                                                      : TextLibrary::transformers;
+  folder.states_library = open_clip.has_value() || !model_type.empty();
   const bool python = folder.library != TextLibrary::transformers;
   folder.name = transformers_class(folder, tokenizer_config, model_type);
   if (config && !model_type.empty()) folder.context_length = context_length_of(*config);

@@ -29,6 +29,7 @@ struct TokenizerFolder {
   std::filesystem::path merges_file;  // if one file was given
   std::string name;                   // class
   TextLibrary library = TextLibrary::transformers;
+  bool states_library = false;  // a configuration of a model says whose code reads the files
   Cleaning cleaning = Cleaning::none;
   bool strip_separator = false;
   std::size_t context_length = 0;
