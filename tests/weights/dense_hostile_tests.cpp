@@ -184,6 +184,29 @@ TEST_CASE("weights: head files that are cut off anywhere are an Error") {
   }
 }
 
+TEST_CASE("weights: of DINOv2's heads no blocks are guessed, and a depth without bins is refused") {
+  const fs::path golden = test::data_path("golden/dense/dinov2-heads");
+  const std::size_t width =
+      internal::open_safetensors(golden / "model.safetensors").at("layernorm.weight").shape.front();
+  const auto failure = [&](std::size_t bins, std::size_t taps, std::vector<std::size_t> chosen) {
+    const std::vector<float> zeros(bins * taps * 2 * width);
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(zeros));
+    const std::vector<internal::TensorToWrite> tensors = {
+        {"decode_head.conv_depth.weight", internal::Dtype::f32, {bins, taps * 2 * width, 1, 1}, bytes},
+        {"decode_head.conv_depth.bias", internal::Dtype::f32, {bins}, bytes.first(bins * sizeof(float))}};
+    const test::TemporaryFolder folder;
+    ModelOptions options;
+    options.dense.head = folder.path() / "nyu_linear_head.safetensors";
+    options.dense.taps = std::move(chosen);
+    internal::write_safetensors(options.dense.head, tensors);
+    return failure_of(golden / "model.safetensors", options);
+  };
+  CHECK(failure(16, 1, {}).empty());
+  CHECK(failure(2, 2, {0, 1}).empty());
+  CHECK(failure(16, 2, {}).find("reads 2 blocks") != std::string::npos);
+  CHECK(failure(1, 1, {}).find("without bins") != std::string::npos);
+}
+
 TEST_CASE("weights: processors of EoMT that cannot be are refused") {
   const std::pair<const char*, const char*> cases[] = {
       {"\"do_pad\": true", "\"do_pad\": 3"},

@@ -73,13 +73,21 @@ std::vector<std::size_t> last_blocks(std::size_t count, std::size_t depth) {
   return taps;
 }
 
-/// Of four taps for depth, as published.
 std::vector<std::size_t> spread_blocks(std::size_t depth) {
   if (depth == 12) return {2, 5, 8, 11};
   if (depth == 24) return {4, 11, 17, 23};
   if (depth == 40) return {9, 19, 29, 39};
   fail(kWhere.with(ErrorKind::argument), "no published head reads four of ", depth,
        " blocks; say which: ModelOptions::dense.taps");
+}
+
+/// The blocks that a head reads, as published: the last one, or four, of which those for depth are spread.
+std::vector<std::size_t> taps_of(const SourceFiles& files, std::size_t count, std::size_t depth,
+                                 Output meaning) {
+  if (!files.options.dense.taps.empty()) return files.options.dense.taps;
+  VIT_CHECK(count == 1 || count == 4, kWhere.with(ErrorKind::argument), files.options.dense.head.string(),
+            ": no published head reads ", count, " blocks; say which: ModelOptions::dense.taps");
+  return meaning == Output::depth && count == 4 ? spread_blocks(depth) : last_blocks(count, depth);
 }
 
 std::array<float, 2> depth_range(const SourceFiles& files) {
@@ -96,7 +104,7 @@ DenseBranch read_classes(const SourceFiles& files, const ModelConfig& backbone) 
   const std::size_t taps =
       count_taps(size_of(files, "decode_head.bn.weight", 0), backbone.embed_dim, files.weights_name);
   return {.name = "",
-          .taps = last_blocks(taps, backbone.encoder.depth),
+          .taps = taps_of(files, taps, backbone.encoder.depth, Output::classes),
           .tap_norm = true,
           .tap_norm_eps = backbone.encoder.norm.eps,
           .layers = LinearMapConfig{.batch_norm = true},
@@ -108,14 +116,16 @@ DenseBranch read_classes(const SourceFiles& files, const ModelConfig& backbone) 
 DenseBranch read_bins(const SourceFiles& files, const ModelConfig& backbone) {
   const std::size_t taps = count_taps(size_of(files, "decode_head.conv_depth.weight", 1),
                                       2 * backbone.embed_dim, files.weights_name);
+  const std::size_t bins = size_of(files, "decode_head.conv_depth.weight", 0);
+  VIT_CHECK(bins != 1, kWhere.with(ErrorKind::unsupported), files.options.dense.head.string(),
+            ": gives one number for each pixel, a depth without bins (classify = False), which is not read");
   const std::array<float, 2> range = depth_range(files);
   return {.name = "",
-          .taps = taps == 4 && files.options.dense.taps.empty() ? spread_blocks(backbone.encoder.depth)
-                                                                : last_blocks(taps, backbone.encoder.depth),
+          .taps = taps_of(files, taps, backbone.encoder.depth, Output::depth),
           .tap_norm = false,
           .layers = LinearMapConfig{.readout = ClassReadout::concatenated, .enlarged = 4},
           .outputs = {{.meaning = Output::depth,
-                       .channels = size_of(files, "decode_head.conv_depth.weight", 0),
+                       .channels = bins,
                        .finish = MapFinish::linear_bins,
                        .offset = 0.1f,
                        .lowest = range[0],
@@ -137,8 +147,7 @@ DenseBranch read_dpt(const SourceFiles& files, const ModelConfig& backbone) {
   dpt.head_size = HeadSize::doubled;
   dpt.hidden = size_of(files, "decode_head.conv_depth.head.2.weight", 0);
   return {.name = "",
-          .taps = files.options.dense.taps.empty() ? spread_blocks(backbone.encoder.depth)
-                                                   : std::vector<std::size_t>(),
+          .taps = taps_of(files, 4, backbone.encoder.depth, Output::depth),
           .tap_norm = false,
           .layers = std::move(dpt),
           .outputs = {{.meaning = Output::depth,
@@ -185,7 +194,6 @@ void join_dino_head(const SourceFiles& files, ParsedModel& backbone) {
   DenseBranch branch = is_dpt       ? read_dpt(files, backbone.config)
                        : is_classes ? read_classes(files, backbone.config)
                                     : read_bins(files, backbone.config);
-  if (!files.options.dense.taps.empty()) branch.taps = files.options.dense.taps;
   std::span<const HeadRow> rows = kBins;
   if (is_classes) rows = kClasses;
   if (is_dpt) rows = kDpt;
