@@ -33,7 +33,10 @@ constexpr OtherLayout kLayouts[] = {
      "these are the names of the publisher's sam3.pt; those of transformers in the same repository are read: "
      "hf download facebook/sam3 --exclude sam3.pt --local-dir sam3"},
     {"image_encoder.patch_embed.", "mask_decoder.",
-     "these are the names of Segment Anything 1, which is not read"},
+     "these are the names of the publisher's Segment Anything; its encoder is read in the files of "
+     "transformers: hf download facebook/sam-vit-base --local-dir sam"},
+    {"image_encoder.trunk.", "sam_mask_decoder.",
+     "these are the names of Segment Anything 2, whose hierarchical encoder is not read"},
 };
 
 bool holds(std::span<const TensorEntry> entries, std::string_view part) {
