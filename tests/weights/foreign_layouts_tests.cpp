@@ -52,6 +52,8 @@ TEST_CASE("foreign layouts: placeholders, orders of axes and training files are 
   CHECK(contains(layout_of({{"backbone.cls_token"}, {"decode_head.conv_seg.weight"}}), "mmsegmentation"));
   CHECK(contains(layout_of({{"image_encoder.patch_embed.proj.weight"}, {"mask_decoder.iou_token.weight"}}),
                  "Segment Anything"));
+  CHECK(contains(layout_of({{"image_encoder.trunk.pos_embed"}, {"sam_mask_decoder.iou_token.weight"}}),
+                 "Anything 2"));
   CHECK(contains(layout_of({{"detector.backbone.vision_backbone.trunk.pos_embed"}}), "--exclude sam3.pt"));
   CHECK(layout_of({{"cls_token"}, {"blocks.0.attn.qkv.weight"}}).empty());
 }
