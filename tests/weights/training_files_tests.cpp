@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "tests/support/golden_models.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/training_files.h"
+#include "vit/io/safetensors.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
 #include "vit/weights/checkpoint/find_model.h"
 #include "vit/weights/checkpoint/loader.h"
@@ -513,6 +515,35 @@ TEST_CASE("training files: the head of a tower that was trained with texts proje
           .config;
   CHECK((config.head.logits == LogitKind::joint_space) == projects);
   CHECK(config.has_classes() == !projects);
+}
+
+TEST_CASE("training files: a module is a part of its model, a dictionary is around it") {
+  // OpenAI's TorchScript archives have "visual" as a module, next to the tensors of the text tower
+  const test::TemporaryFolder folder;
+  const float number = 1.0f;
+  const auto bytes = std::as_bytes(std::span(&number, 1));
+  std::vector<TensorToWrite> tensors;
+  for (const char* name : {"input_resolution", "visual.conv1.weight",
+                           "visual.transformer.resblocks.0.ln_1.bias", "transformer.resblocks.0.ln_1.bias"})
+    tensors.push_back({name, Dtype::f32, {1}, bytes});
+  write_safetensors(folder / "model.safetensors", tensors);
+  TensorFile::Contents contents = open_safetensors(folder / "model.safetensors").contents();
+
+  contents.members = {"training", "visual", "visual.training", "transformer"};
+  const FoundModel module = find_model(TensorFile(contents), "");
+  REQUIRE(module.place.has_value());
+  CHECK(module.place->prefix == "visual.");
+  CHECK(module.place->root == "");
+  CHECK(module.container == "");
+  CHECK(module.has_neighbors);
+  CHECK(module.tensors.find("input_resolution") != nullptr);
+  CHECK(module.tensors.find("transformer.resblocks.0.ln_1.bias") != nullptr);
+
+  contents.members = {"visual", "transformer"};
+  const FoundModel dictionary = find_model(TensorFile(contents), "");
+  CHECK(dictionary.container == "visual");
+  CHECK(dictionary.has_neighbors);
+  CHECK(dictionary.tensors.find("input_resolution") == nullptr);
 }
 
 }  // namespace vit

@@ -301,7 +301,7 @@ const std::shared_ptr<const TensorFile>& CheckpointFolder::tensors() const {
           : find_model(open_files(), options_.prefix, layout_ ? layout_names(*layout_) : OwnNames(),
                        has_own_type ? unknown_model_type(encoder_config()) : std::string());
   if (found.place) root_ = found.place->root;
-  in_training_file_ = !found.container.empty();
+  in_training_file_ = found.has_neighbors;
   found_ = place_notes(found);
   if (!files_.adapter.empty()) found.tensors = join_adapter(found.tensors, root_, files_.adapter, found_);
   tensors_ = std::make_shared<const TensorFile>(std::move(found.tensors));

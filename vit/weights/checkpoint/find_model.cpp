@@ -241,6 +241,11 @@ std::string container_of(const TensorFile& file, std::string_view prefix) {
   return longest;
 }
 
+/// Whether a member is a module of torch, saved whole or as TorchScript, and no dictionary.
+bool is_module(const TensorFile& file, const std::string& member) {
+  return std::ranges::find(file.members(), member + ".training") != file.members().end();
+}
+
 /// Members next to the container, on all levels that lead to it.
 std::vector<std::string> members_beside(const TensorFile& file, std::string_view container) {
   std::vector<std::string> names;
@@ -306,17 +311,25 @@ FoundModel find_model(const TensorFile& file, std::string_view wanted, const Own
     return {.tensors = inside_of(file, container),
             .place = std::nullopt,
             .container = container,
+            .has_neighbors = !container.empty(),
             .passed_by = members_beside(file, container)};
   }
   const Candidate& chosen =
       wanted.empty() ? choose(file, candidates, unknown_type) : choose_by_name(file, candidates, wanted);
-  const std::string container = container_of(file, chosen.prefix);
+  std::string container = container_of(file, chosen.prefix);
+  const bool has_neighbors = !container.empty();
+  // a module is a part of the model around it, as CLIP's "visual" next to its text tower
+  if (is_module(file, container)) {
+    const std::size_t of_tower = std::min(inner_prefix(chosen).size(), chosen.prefix.size());
+    container = container_of(file, chosen.prefix.substr(0, chosen.prefix.size() - of_tower));
+  }
   const std::string prefix = chosen.prefix.substr(container.empty() ? 0 : container.size() + 1);
   const std::size_t inner = std::min(inner_prefix(chosen).size(), prefix.size());
   FoundModel out{.tensors = inside_of(file, container),
                  .place = ModelPlace{.prefix = prefix, .root = prefix.substr(0, prefix.size() - inner)},
                  .chosen = chosen.prefix,
                  .container = container,
+                 .has_neighbors = has_neighbors,
                  .passed_by = members_beside(file, container)};
   for (const Candidate& candidate : candidates) {
     if (&candidate != &chosen) out.others.push_back(candidate.prefix);

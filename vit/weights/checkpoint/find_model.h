@@ -27,6 +27,7 @@ struct FoundModel {
   std::optional<ModelPlace> place;       // nothing if there is no patch embedding
   std::string chosen{};                  // the prefix in the whole file, as in ModelOptions::prefix
   std::string container{};               // the dictionary, "" for the whole file
+  bool has_neighbors = false;            // the model is a member of something, which may have others
   std::vector<std::string> passed_by{};  // other members of the file, for reports
   std::vector<std::string> others{};     // prefixes of other models in the file
   std::string head{};                    // of a classifier under a name of the user, that name
