@@ -582,7 +582,9 @@ TEST_CASE("wrong calls: numbers that are no choice") {
         [&] { Linear(matrix).forward(x, out, {.activation = static_cast<Activation>(9)}); });
   const LinearTensors layer{.weight = matrix};
   const Tensor<float> wide(Shape{24, 8});
-  const BlockTensors block[]{{.qkv = {.weight = wide}, .proj = layer, .fc1 = layer, .fc2 = layer}};
+  const std::vector<float> eight(8, 1.0f);
+  const BlockTensors block[]{
+      {.norm1 = {.gamma = eight}, .qkv = {.weight = wide}, .proj = layer, .fc1 = layer, .fc2 = layer}};
   CHECK(Encoder(block, {.num_heads = 2}).depth() == 1);
   wrong("the activation of blocks",
         [&] { Encoder(block, {.num_heads = 2, .activation = static_cast<Activation>(-1)}); });

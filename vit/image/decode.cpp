@@ -236,6 +236,8 @@ const Format& recognized(const Source& source) {
 }
 
 Source source_of(std::span<const std::byte> bytes, const DecodeOptions& options, const std::string& name) {
+  check_choice("decode_bytes", "orientation", options.orientation, Orientation::apply);
+  check_choice("decode_bytes", "alpha", options.alpha, Alpha::on_white);
   return {{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
           name,
           options.max_pixels,
@@ -321,8 +323,6 @@ std::vector<std::byte> internal::read_image_file(const std::filesystem::path& pa
 std::unique_ptr<internal::RowSource> internal::open_rows(std::span<const std::byte> bytes,
                                                          const DecodeOptions& options,
                                                          const std::string& name) {
-  check_choice("decode_bytes", "orientation", options.orientation, Orientation::apply);
-  check_choice("decode_bytes", "alpha", options.alpha, Alpha::on_white);
   const Source source = source_of(bytes, options, name);
   const Format& format = recognized(source);
   if (format.open == nullptr) return nullptr;
