@@ -198,6 +198,34 @@ TEST_CASE("pages: a score is the sum of the best inner products, for any numbers
   CHECK_ERROR(ErrorKind::argument, ("expected (m, E)"), PageQuery(Tensor<float>(Shape{4})));
 }
 
+TEST_CASE("pages: former names of the base of the rotation and of the reach count as in the library") {
+  const auto vectors = [](const std::string& from, const std::string& to) {
+    const TemporaryFolder folder(TemporaryFolder::Place::memory);
+    std::filesystem::copy(model_folder(), folder.path(), std::filesystem::copy_options::recursive);
+    std::string text = read_text(folder.path() / "config.json");
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    folder.write("config.json", text.replace(at, from.size(), to));
+    return PageEncoder(PageModel::load(folder.path())).encode_query("revenue by quarter, 2024");
+  };
+  const auto equal = [](const Tensor<float>& a, const Tensor<float>& b) {
+    return std::ranges::equal(a.flat(), b.flat());
+  };
+  const std::string parameters = "\"rope_parameters\": {", reach = "\"local_attention\": 24";
+  const auto parameters_of = [&](const std::string& theta) {
+    return parameters + R"("full_attention": {"rope_type": "default", "rope_theta": )" + theta +
+           R"(}, "sliding_attention": {"rope_type": "default", "rope_theta": )" + theta + "}}, \"unused\": {";
+  };
+  const Tensor<float> plain = vectors(parameters, parameters_of("100.0"));
+  CHECK_FALSE(equal(plain, vectors(reach, reach)));
+  CHECK(equal(plain,
+              vectors(parameters,
+                      R"("rope_scaling": {"rope_type": "default", "rope_theta": 100.0}, )" + parameters)));
+  const Tensor<float> near = vectors(reach, "\"local_attention\": 6");
+  CHECK_FALSE(equal(near, vectors(reach, reach)));
+  CHECK(equal(near, vectors(reach, reach + ", \"sliding_window\": 3")));
+}
+
 TEST_CASE("pages: models without an encoder of pages, and files that contradict each other, are refused") {
   CHECK(PageModel::is_at(model_folder()));
   CHECK_ERROR(ErrorKind::argument, ("<image>"),
@@ -219,6 +247,14 @@ TEST_CASE("pages: models without an encoder of pages, and files that contradict 
   CHECK(contains(changed("processor_config.json", "User:<image>", "User:"), "exactly one image"));
   CHECK(contains(changed("config.json", "\"image_token_id\": 7", "\"image_token_id\": 8"), "image_token_id"));
   CHECK(contains(changed("config.json", "\"rope_type\": \"default\"", "\"rope_type\": \"yarn\""), "yarn"));
+  CHECK(contains(changed("config.json", "\"rope_type\": \"default\"", "\"type\": \"linear\""), "linear"));
+  CHECK(contains(
+      changed("config.json", "\"rope_parameters\": {",
+              "\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 2.0}, \"rope_parameters\": {"),
+      "rope_scaling.rope_type is \"linear\""));
+  CHECK(
+      contains(changed("config.json", "\"rope_parameters\": {", "\"rope_parameters\": {\"rope_theta\": 7.0,"),
+               "rope_theta"));
   CHECK(contains(changed("config.json", "\"sliding_attention\",", "\"linear_attention\","),
                  "linear_attention"));
   CHECK(

@@ -44,16 +44,32 @@ std::vector<std::uint8_t> local_blocks(const Json& json, std::size_t depth) {
   return out;
 }
 
-/// The base of the rotation of one kind of blocks.
-double theta_of(const Json& json, const char* kind, const char* former, double fallback) {
-  const double theta = json.find_double(former).value_or(fallback);
-  const auto all = json.find("rope_parameters");
-  const auto own = all && all->is_object() ? all->find(kind) : std::nullopt;
-  if (!own || !own->is_object()) return theta;
-  const std::string type = own->find_string("rope_type").value_or("default");
-  VIT_CHECK(type == "default", kWhere, own->where(), ".rope_type is ", in_quotes(type),
+void check_rotation(const Json& parameters) {
+  const auto type = parameters.find("rope_type") ? parameters.find("rope_type") : parameters.find("type");
+  const std::string name(type ? type->as_string() : "default");
+  VIT_CHECK(name == "default", kWhere, parameters.where(), ".rope_type is ", in_quotes(name),
             ", which is not implemented for encoders of pages; \"default\" is");
-  return own->find_double("rope_theta").value_or(theta);
+}
+
+/// The base of the rotation of one kind of blocks. "rope_scaling", the name of older files, replaces members
+/// of "rope_parameters".
+double theta_of(const Json& json, const char* kind, const char* former, double fallback) {
+  double theta = json.find_double(former).value_or(fallback);
+  if (const auto all = json.find("rope_parameters")) {
+    all->expect(Json::Kind::object);
+    for (std::size_t i = 0; i < all->size(); ++i) {
+      const Json of_kind = (*all)[i];
+      of_kind.expect(Json::Kind::object);
+      check_rotation(of_kind);
+      if (of_kind.key() == kind) theta = of_kind.find_double("rope_theta").value_or(theta);
+    }
+  }
+  if (const auto scaling = json.find("rope_scaling")) {
+    scaling->expect(Json::Kind::object);
+    check_rotation(*scaling);
+    theta = scaling->find_double("rope_theta").value_or(theta);
+  }
+  return theta;
 }
 
 PageConfig read_config(const Json& whole, const Json& vlm, const Json& json) {
@@ -68,7 +84,8 @@ PageConfig read_config(const Json& whole, const Json& vlm, const Json& json) {
   c.mlp_bias = json.find_bool("mlp_bias").value_or(false);
   c.activation = read_hf_activation(json, Activation::gelu, "hidden_activation");
   c.is_local = local_blocks(json, c.depth);
-  c.reach = json.find_size("local_attention", kCount).value_or(128) / 2;
+  const std::size_t reach = json.find_size("local_attention", kCount).value_or(128) / 2;
+  c.reach = json.find_size("sliding_window", kCount).value_or(reach);
   c.global_theta = theta_of(json, "full_attention", "global_rope_theta", c.global_theta);
   c.local_theta = theta_of(json, "sliding_attention", "local_rope_theta", c.local_theta);
   c.dim = whole.find_size("embedding_dim", kCount).value_or(c.dim);
