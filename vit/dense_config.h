@@ -198,6 +198,9 @@ struct DenseConfig {
   /// Pixels whose edges are no whole patches are padded in the middle with zeros, as the publisher's model
   /// does it.
   bool pads_pixels = false;
+  /// With Output::masks: an image as long as several of the model's squares is computed as squares along its
+  /// longer edge. false if the preprocessing of the checkpoint has one square an image.
+  bool cuts_windows = true;
   /// Depths where Output::sky is at least 0.3 become the 0.99 quantile of the others.
   bool sky_is_farthest = false;
   /// Boxes are parts of the square of the image's longer edge, at whose upper left corner the image lies.

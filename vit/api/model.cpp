@@ -64,6 +64,7 @@ std::optional<PreprocessConfig> fitting_preprocess(const CheckpointFolder& folde
   std::optional<PreprocessConfig> config = folder.preprocess_config();
   std::string note = fit_channels(config, checkpoint.config.image.num_channels, options);
   if (!note.empty()) checkpoint.report.notes.push_back(std::move(note));
+  if (config && checkpoint.dense) checkpoint.dense->config.cuts_windows = config->windows;
   return config;
 }
 

@@ -53,8 +53,8 @@ TensorView<const float> cut(TensorView<const float> pixels, std::size_t count, s
 
 std::size_t VisionTransformer::num_windows(std::size_t height, std::size_t width) const {
   const std::size_t edge = config_.image.height;
-  const bool has_masks = dense_ != nullptr && dense_->has_masks();
-  if (!has_masks || edge != config_.image.width || std::min(height, width) != edge) return 1;
+  const bool cuts = dense_ != nullptr && dense_->has_masks() && dense_->config()->cuts_windows;
+  if (!cuts || edge != config_.image.width || std::min(height, width) != edge) return 1;
   return window_count(std::max(height, width), edge);
 }
 

@@ -123,13 +123,27 @@ void check_windows(const fs::path& folder, const fs::path& images, const TensorF
   CHECK_THROWS_AS(segments(SegmentTask::panoptic), Error);
 }
 
-/// The twin and what it gives for its pixels.
+/// The twin with a processor that says so.
+std::shared_ptr<const Model> twin_with(const std::string& from, const std::string& to) {
+  const fs::path folder = test::data_path("golden/dense/hf-eomt");
+  const test::TemporaryFolder changed;
+  for (const char* const file : {"config.json", "model.safetensors"}) fs::copy(folder / file, changed / file);
+  std::string text = test::read_text(folder / "preprocessor_config.json");
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  changed.write("preprocessor_config.json", text.replace(at, from.size(), to));
+  return Model::load(changed.path());
+}
+
+/// The twin and what it gives for its pixels; longer ones are cut into squares.
 struct Twin {
-  std::shared_ptr<const Model> model = Model::load(test::data_path("golden/dense/hf-eomt"));
+  std::shared_ptr<const Model> model;
   TensorFile expected = open_safetensors(test::data_path("golden/dense/hf-eomt/expected.safetensors"));
   Outputs outputs;
 
-  explicit Twin(const char* pixels = "pixels", int threads = 2) {
+  explicit Twin(const std::string& pixels = "pixels", int threads = 2)
+      : model(pixels == "wide" ? twin_with("\"do_split_image\": false", "\"do_split_image\": true")
+                               : Model::load(test::data_path("golden/dense/hf-eomt"))) {
     Session(model, {.threads = threads}).forward(to_float(expected.at(pixels)), maps_and(), outputs);
   }
   const DenseConfig& config() const { return *model->dense_config(); }
@@ -219,6 +233,18 @@ TEST_CASE("dense golden models: classes of pixels that are computed as windows")
     CHECK_THROWS_AS(session.forward(wide, Output::tokens, outputs), Error);
     CHECK_THROWS_AS(session.forward(wide, maps_and({Output::tokens}), outputs), Error);
   }
+}
+
+TEST_CASE("dense golden models: an image is cut into squares only if the processor says so") {
+  const auto model = twin_with("\"do_resize\": true", "\"do_resize\": false");
+  Session session(model, {.threads = 1});
+  Outputs outputs;
+  const Image square(12, 12);
+  session.run(square, maps_and(), outputs);
+  CHECK(outputs.num_windows() == 1);
+  const Image wide(12, 24);
+  CHECK_THROWS_WITH_AS(session.run(wide, maps_and(), outputs), doctest::Contains("takes images of 12 x 12"),
+                       Error);
 }
 
 TEST_CASE("dense golden models: bits of masks do not depend on threads, the batch, or the place in it") {
