@@ -127,6 +127,13 @@ TEST_CASE("weights: DPT on its own ViT ignores no stages, and its classes show i
     return checkpoint.parsed<ModelConfig>()->dense.value().config;
   };
   CHECK(head_of().find(Output::depth) != nullptr);
+  const auto has_bias = [&](const std::string& value) {
+    folder.write("config.json", R"({"model_type": "dpt", "is_hybrid": false, "qkv_bias": )" + value + "}");
+    return internal::CheckpointFolder(folder.path()).parsed<ModelConfig>()->config.attention.qkv_bias;
+  };
+  CHECK(has_bias("true"));
+  CHECK_FALSE(has_bias("false"));
+  CHECK_FALSE(has_bias("null"));
   const std::array<std::byte, 4 * 12> zeros{};
   const auto tensor = [&](const char* name, std::vector<std::size_t> shape) {
     std::size_t bytes = 4;

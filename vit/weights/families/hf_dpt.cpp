@@ -129,7 +129,10 @@ ParsedModel read(const SourceFiles& files) {
   const Json& config = *files.config;
   const bool own = has_own_vit(config), classes = gives_classes(files);
   ParsedModel out = own ? kHfVitFamily.read(files) : read_backbone(files);
-  if (own) out.config.position.resampling = TableResampling::bilinear;
+  if (own) {
+    out.config.position.resampling = TableResampling::bilinear;
+    if (config.has_null("qkv_bias")) out.config.attention.qkv_bias = false;  // which PyTorch takes for false
+  }
   if (own && files.has_weights && !files.match.prefix.ends_with("dpt.")) return out;  // a DPTModel
   out.dense = DenseReading{.config = read_head(files, out.config), .tables = {}};
   if (!own) out.dense->tables.push_back({"", "", tap_norm_rows(out.config)});
