@@ -279,6 +279,21 @@ TEST_CASE(
   CHECK(mlp->activation == Activation::quick_gelu);
 }
 
+TEST_CASE(
+    "towers: a table of positions of Kimi K2.5 that is no square, which the library reads as one, is "
+    "refused") {
+  const test::ScratchFolder folder("kimi-table");
+  const auto grid_of = [&](const std::string& type, const std::string& rest) {
+    folder.write("config.json", R"({"model_type": ")" + type + R"(", )" + rest + "}");
+    return CheckpointFolder(folder.path(), {}).model_config().position.added_grid;
+  };
+  const std::string square = R"("pos_emb_height": 4, "pos_emb_width": 4)",
+                    wide = R"("pos_emb_height": 4, "pos_emb_width": 6)";
+  CHECK(grid_of("kimi_k25_vision", square) == GridSize{4, 4});
+  CHECK(test::contains(test::message_of([&] { grid_of("kimi_k25_vision", wide); }), "4 x 6"));
+  CHECK(grid_of("moonvit", R"("init_pos_emb_height": 4, "init_pos_emb_width": 6)") == GridSize{4, 6});
+}
+
 TEST_CASE("towers: attention_bias of GLM-Image is that of all layers of attention") {
   const test::ScratchFolder folder("attention-bias");
   folder.write("config.json", R"({"model_type": "glm_image_vision", "attention_bias": false})");

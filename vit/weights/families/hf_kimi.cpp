@@ -12,6 +12,8 @@ namespace vit::internal {
 namespace hf_kimi {
 namespace {
 
+constexpr Where kWhere{"hf_kimi", ErrorKind::unsupported};
+
 /// A third of wqkv, sorted by axis.
 constexpr Row sorted(Share third, std::string_view source) {
   Row row = joined(Part::qkv_weight, third, source, third);
@@ -72,6 +74,10 @@ static_assert(is_complete(kRows) && is_sound(kKimiVlProjector) && is_sound(kSave
 
 constexpr Ignored kTime[] = {{"patch_embed.pos_emb.time_weight", "positions of the frames of a clip"}};
 
+bool is_kimi_vl(const SourceFiles& files) {
+  return has_model_type(files, {"kimi_vl", "moonvit"});
+}
+
 ModelConfig read_config(const SourceFiles& files, const Json& json) {
   ModelConfig c = read_tower(files, json,
                              {.embed_dim = 1152,
@@ -90,6 +96,9 @@ ModelConfig read_config(const SourceFiles& files, const Json& json) {
   position.added = AddedTable::patches;
   position.added_grid = {find_tower_size(json, {"pos_emb_height", "init_pos_emb_height"}, 64),
                          find_tower_size(json, {"pos_emb_width", "init_pos_emb_width"}, 64)};
+  VIT_CHECK(is_kimi_vl(files) || position.added_grid.rows == position.added_grid.columns, kWhere,
+            json.where(), ": a table of positions of ", position.added_grid.rows, " x ",
+            position.added_grid.columns, " is not implemented: the library reads it as a square");
   position.resampling = TableResampling::bicubic;
   if (!is_whole_model(*files.config)) return c;
   MergerConfig& merger = c.merger.emplace();
