@@ -392,6 +392,7 @@ TEST_CASE("weights: SigLIP 2 NaFlex takes a number of patches, and no other over
   const ScratchFolder scratch("naflex");
   FileCopy(folder).set_config(config).write_to(scratch.path());
   CHECK_ERROR(ErrorKind::format, ("config.json", "num_patches", "10"), load_checkpoint(scratch.path()));
+  CHECK_FALSE(load_checkpoint(folder).config.patch.drops_remainder);  // the library cuts whole patches only
 }
 
 TEST_CASE("weights: of ViT and DeiT for masked images the decoder is left out") {
@@ -532,7 +533,10 @@ TEST_CASE("weights: null among timm's model_args replaces the architecture's own
   CHECK(
       with_model_args("naflexvit_base_patch16_gap", R"({"pos_embed_antialias": null})").position.resampling ==
       TableResampling::bicubic);
-  CHECK_NOTHROW(with_model_args("eva_giant_patch14_224", R"({"rope_type": null})"));  // it has no rotation
+  for (const char* const key : {"rope_type", "rope_temperature", "rope_grid_offset"}) {  // it has no rotation
+    CHECK_NOTHROW(with_model_args("eva_giant_patch14_224", std::string("{\"") + key + "\": null}"));
+  }
+  CHECK_NOTHROW(with_model_args("vit_base_patch16_rope_mixed_224", R"({"rope_grid_offset": null})"));
 
   const auto check_refused = [](const std::string& name, const std::string& key) {
     CAPTURE(name);
@@ -593,6 +597,38 @@ TEST_CASE("weights: rotation in NaFlexViT is refused, and aligned corners but of
               aligned(bilinear));
   CHECK_ERROR(ErrorKind::unsupported, ("config.json", "pos_embed_align_corners", "bicubic"), aligned(plain));
   CHECK_ERROR(ErrorKind::unsupported, ("config.json", "pos_embed_align_corners", "bicubic"), aligned(""));
+}
+
+TEST_CASE("weights: blocks of Eva in NaFlexViT are refused by the argument that asks for them") {
+  const std::string naflex = "naflexvit_base_patch16_gap";
+  for (const char* const argument :
+       {R"("swiglu_mlp": true)", R"("attn_type": "eva")", R"("attn_type": "rope")",
+        R"("attn_only_layer_scale": true)", R"("num_kv_heads": 4)"}) {
+    CAPTURE(std::string(argument));
+    CHECK_ERROR(ErrorKind::unsupported, ("config.json", "blocks of Eva"),
+                with_model_args(naflex, "{" + std::string(argument) + "}"));
+  }
+  CHECK_ERROR(ErrorKind::unsupported, ("attn_gated"), with_model_args(naflex, R"({"attn_gated": true})"));
+  CHECK_NOTHROW(
+      with_model_args(naflex, R"({"swiglu_mlp": false, "attn_type": "standard", "num_kv_heads": null,
+                                            "attn_gated": false, "enable_patch_interpolator": false})"));
+  CHECK(with_model_args(naflex, R"({"scale_attn_inner_norm": true})").attention.norm);
+  CHECK_FALSE(with_model_args(naflex, R"({"scale_attn_inner_norm": null})").attention.norm);
+}
+
+TEST_CASE("weights: layer scales of the tensors are none of a model whose model_args say that it has none") {
+  const fs::path folder = test::data_path("golden/models/timm-vit");
+  FileCopy copy(folder);
+  for (const char* const name :
+       {"blocks.0.ls1.gamma", "blocks.0.ls2.gamma", "blocks.1.ls1.gamma", "blocks.1.ls2.gamma"})
+    copy.add(name, {30});
+  const ScratchFolder scratch("no_layer_scale");
+  copy.write_to(scratch.path());
+  CHECK(load_checkpoint(scratch.path()).config.encoder.layer_scale);  // model_args say nothing
+  std::string text = test::read_text(folder / "config.json");
+  replace(text, "\"dynamic_img_size\": true", "\"dynamic_img_size\": true, \"init_values\": null");
+  copy.set_config(text).write_to(scratch.path());
+  CHECK_ERROR(ErrorKind::mismatch, ("unexpected", "blocks.0.ls1.gamma"), load_checkpoint(scratch.path()));
 }
 
 TEST_CASE("weights: the head of a distilled DeiT leaves fc_norm out, as timm's does") {

@@ -51,6 +51,7 @@ struct TimmArgs {
   bool qkv_bias = true;
   bool proj_bias = true;            // of the MLP too
   bool layer_scale = false;         // init_values is not None
+  bool no_layer_scale = false;      // init_values is given and None, whatever the tensors
   bool pre_norm = false;            // use_pre_transformer_norm
   std::optional<bool> post_norm{};  // use_post_transformer_norm, final_norm
   std::optional<bool> fc_norm{};    // use_fc_norm
@@ -84,8 +85,8 @@ struct TimmArgs {
   TimmAttention attn_type = TimmAttention::eva;
   bool rope = false;  // use_rot_pos_emb
   TimmRope rope_type = TimmRope::cat;
-  double rope_temperature = 10000.0;
-  double rope_grid_offset = 0.0;
+  std::optional<double> rope_temperature = 10000.0;  // None if nothing reads it, as the next
+  std::optional<double> rope_grid_offset = 0.0;
   bool rope_xy = false;  // rope_grid_indexing == "xy"
   bool rope_rotate_half = false;
   GridSize ref_feat_shape{};            // 0 x 0 = none

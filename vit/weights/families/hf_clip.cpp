@@ -205,6 +205,7 @@ void set_siglip(const Json& json, const ClipType& type, ModelConfig& c) {
   c.tokens.class_token = false;
   if (kind == ClipKind::naflex) {
     set_naflex_table(json, c);
+    c.patch.drops_remainder = false;
   } else {
     add_hf_table(c, 0, kind == ClipKind::bucketed ? TableResampling::bucketed : TableResampling::bicubic);
     if (kind == ClipKind::bucketed) c.position.reuse = TableReuse::equal_grid;

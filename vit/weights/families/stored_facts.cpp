@@ -130,7 +130,7 @@ bool head_projects(const SourceFiles& files, const Layout& layout, std::size_t p
 void settle_by_tensors(const SourceFiles& files, const Layout& layout, TimmArgs& args) {
   if (args.timm_class == TimmClass::vision_transformer && !args.swiglu)
     args.swiglu = is_packed_gate(files, layout);
-  if (files.any_block_has(layout, Part::scale1)) args.layer_scale = true;
+  if (!args.no_layer_scale && files.any_block_has(layout, Part::scale1)) args.layer_scale = true;
   if (files.any_block_has(layout, Part::q_norm_gamma)) args.qk_norm = true;
   if (is_present(files, layout, Part::embed_norm_gamma)) args.embed_norm = true;
   if (args.timm_class == TimmClass::vision_transformer) {

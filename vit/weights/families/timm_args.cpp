@@ -122,6 +122,7 @@ const std::map<std::string, Setter>& setters() {
          // VisionTransformer and Beit ask for its truth, Eva for None
          const bool is_given = v.as_double() != 0.0;
          a.layer_scale = is_given || (a.timm_class == TimmClass::eva && !a.beit);
+         a.no_layer_scale = false;
        }},
       {"pre_norm", [](TimmArgs& a, const Json& v) { a.pre_norm = v.as_bool(); }},
       {"use_pre_transformer_norm", [](TimmArgs& a, const Json& v) { a.pre_norm = v.as_bool(); }},
@@ -149,6 +150,7 @@ const std::map<std::string, Setter>& setters() {
        }},
       {"qk_norm", [](TimmArgs& a, const Json& v) { a.qk_norm = v.as_bool(); }},
       {"scale_attn_norm", [](TimmArgs& a, const Json& v) { a.scale_attn_inner = v.as_bool(); }},
+      {"scale_attn_inner_norm", [](TimmArgs& a, const Json& v) { a.scale_attn_inner = v.as_bool(); }},
       {"scale_mlp_norm", [](TimmArgs& a, const Json& v) { a.scale_mlp = v.as_bool(); }},
       {"embed_layer", [](TimmArgs&, const Json& v) { expect_class(v, {"PatchEmbed"}); }},
       {"block_fn",
@@ -258,8 +260,19 @@ void check_positive(const Json& value) {
 
 /// Switches that change the arithmetic and are not implemented; their neutral value is accepted.
 const std::map<std::string, bool>& neutral_values() {
-  static const std::map<std::string, bool> values = {{"dynamic_img_pad", false}};
+  static const std::map<std::string, bool> values = {{"dynamic_img_pad", false},
+                                                     {"attn_gated", false},
+                                                     {"use_key_only_attn_mask", false},
+                                                     {"pos_embed_use_grid_sample", false},
+                                                     {"enable_patch_interpolator", false}};
   return values;
+}
+
+/// Whether an argument, which is not None, makes NaFlexViT build the blocks of Eva.
+bool asks_for_eva_blocks(const std::string& key, const Json& value) {
+  if (key == "attn_type") return value.as_string() != "standard";
+  if (key == "swiglu_mlp" || key == "attn_only_layer_scale") return value.as_bool();
+  return key == "num_kv_heads";
 }
 
 }  // namespace
@@ -280,6 +293,11 @@ void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
     VIT_CHECK(value.as_bool() == neutral->second, kWhere.with(ErrorKind::unsupported), value.where(), " = ",
               neutral->second ? "false" : "true", " is not implemented");
     return;
+  }
+  if (args.timm_class == TimmClass::naflex && !value.is_null()) {
+    VIT_CHECK(!asks_for_eva_blocks(key, value), kWhere.with(ErrorKind::unsupported), value.where(),
+              ": blocks of Eva in a NaFlex model are not implemented");
+    if (key == "attn_type") return;
   }
   const auto setter = setters().find(key);
   VIT_CHECK(setter != setters().end(), kWhere.with(ErrorKind::unsupported), value.where(),

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,12 @@ void check_aligned_corners(const TimmArgs& args, std::string_view source) {
       "\" and pos_embed_antialias = ", args.pos_embed_antialias ? "true" : "false", " is not implemented");
 }
 
-void set_position(const TimmArgs& args, ModelConfig& config) {
+double required(const std::optional<double>& value, const char* name, std::string_view source) {
+  VIT_CHECK(value, kWhere, source, ": ", name, " is null, and this model cannot do without it");
+  return *value;
+}
+
+void set_position(const TimmArgs& args, ModelConfig& config, std::string_view source) {
   PositionConfig& position = config.position;
   if (args.pos_embed) {
     position.added = args.no_embed_class || config.num_prefix_tokens() == 0 ? AddedTable::patches
@@ -60,9 +66,9 @@ void set_position(const TimmArgs& args, ModelConfig& config) {
   position.rope = args.rope_type == TimmRope::mixed ? RopeKind::mixed : RopeKind::axial;
   position.axis_order = args.rope_xy ? AxisOrder::x_then_y : AxisOrder::y_then_x;
   position.pairing = args.rope_rotate_half ? RopePairing::halves : RopePairing::neighbors;
-  position.theta = args.rope_temperature;
+  position.theta = required(args.rope_temperature, "rope_temperature", source);
   if (args.rope_type == TimmRope::mixed) return;  // raw indices, learned frequencies
-  position.coordinate_offset = args.rope_grid_offset;
+  position.coordinate_offset = required(args.rope_grid_offset, "rope_grid_offset", source);
   if (args.rope_type == TimmRope::dinov3) {
     position.coordinates = CoordinateRule::centered;
     position.angle_scale = 2.0 * std::numbers::pi;
@@ -196,7 +202,7 @@ ModelConfig to_config(const TimmArgs& args, const Architecture& architecture, st
   if (args.parallel) config.mlp.bias = true;  // zeros replace that of fc2 where there is none
   config.encoder.layer_scale = args.layer_scale;
   set_key_heads(args, config);
-  set_position(args, config);
+  set_position(args, config, source);
   set_mlp(args, config, source);
   set_head(args, config, source);
   return config;

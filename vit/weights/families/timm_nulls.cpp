@@ -28,6 +28,7 @@ const std::set<std::string>& switches() {
                                              "qk_norm",
                                              "scale_attn_norm",
                                              "scale_attn_inner",
+                                             "scale_attn_inner_norm",
                                              "scale_mlp_norm",
                                              "scale_mlp",
                                              "use_post_norm",
@@ -42,11 +43,9 @@ const std::set<std::string>& switches() {
 
 /// Arguments of which only None, their default, is implemented, and switches for which that is false.
 const std::set<std::string>& null_only_keys() {
-  static const std::set<std::string> keys = {"rope_mrope_section",     "rope_ref_feat_shape",
-                                             "input_norm_layer",       "attn_gated",
-                                             "use_key_only_attn_mask", "pos_embed_use_grid_sample",
-                                             "scale_attn_inner_norm",  "enable_patch_interpolator",
-                                             "dynamic_img_pad"};
+  static const std::set<std::string> keys = {
+      "rope_mrope_section",     "rope_ref_feat_shape",       "input_norm_layer", "attn_gated",
+      "use_key_only_attn_mask", "pos_embed_use_grid_sample", "dynamic_img_pad",  "enable_patch_interpolator"};
   return keys;
 }
 
@@ -62,7 +61,7 @@ void reset_fc_norm(TimmArgs& a) {
 const std::map<std::string, Reset>& resets() {
   static const std::map<std::string, Reset> table = {
       {"img_size", [](TimmArgs&) {}},  // NaFlexViT has a table of its own size
-      {"init_values", [](TimmArgs& a) { a.layer_scale = false; }},
+      {"init_values", [](TimmArgs& a) { a.layer_scale = false, a.no_layer_scale = true; }},
       {"fc_norm", reset_fc_norm},
       {"use_fc_norm", reset_fc_norm},
       {"use_post_transformer_norm", [](TimmArgs& a) { a.post_norm.reset(); }},
@@ -79,6 +78,8 @@ const std::map<std::string, Reset>& resets() {
       {"pos_embed_grid_size", [](TimmArgs& a) { a.pos_embed_grid_size = {}; }},
       {"rope_type", [](TimmArgs& a) { a.rope_type = TimmRope::none; }},
       {"rope_grid_indexing", [](TimmArgs& a) { a.rope_xy = false; }},
+      {"rope_temperature", [](TimmArgs& a) { a.rope_temperature.reset(); }},
+      {"rope_grid_offset", [](TimmArgs& a) { a.rope_grid_offset.reset(); }},
       {"ref_feat_shape", [](TimmArgs& a) { a.ref_feat_shape = {}; }},
       {"attn_pool_num_heads", [](TimmArgs& a) { a.attn_pool_num_heads = 0; }},
       {"attn_pool_mlp_ratio", [](TimmArgs& a) { a.attn_pool_mlp_ratio = 0.0, a.attn_pool_mlp_dim = 0; }},
