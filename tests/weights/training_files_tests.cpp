@@ -255,6 +255,16 @@ TEST_CASE("training files: MoCo v3 and MAE by what their files note") {
     CHECK(load_noted(small, "state_dict", weights, {{"num_heads", "3"}}).config.head.num_classes == 0);
     CHECK_ERROR(ErrorKind::format, ("12"), load_noted(small, "state_dict", weights));  // 30 channels
   }
+  SUBCASE("a name that the caller gives and the file contradicts is refused, unless the heads are given") {
+    const std::string weights =
+        tiny().dict([](const std::string& name) { return "module.base_encoder." + name; });
+    const auto named = [&](std::map<std::string, std::string> overrides) {
+      return load(op::dict(small + member("state_dict", weights)),
+                  {.architecture = "vit_tiny_patch16_224", .overrides = std::move(overrides)});
+    };
+    CHECK_ERROR(ErrorKind::argument, ("vit_small", "12 heads", "vit_tiny_patch16_224 has 3"), named({}));
+    CHECK(named({{"num_heads", "3"}}).config.attention.num_heads == 3);
+  }
   SUBCASE("another vit_small needs its name") {
     CHECK_ERROR(ErrorKind::argument, ("ModelOptions::architecture"),
                 load_noted(small, "state_dict", tiny().dict()));

@@ -3,7 +3,9 @@
 // Source: ByteDance-Seed/Depth-Anything-3, model/dpt.py, utils/io/input_processor.py.
 #include <utility>
 
+#include "vit/base/ascii.h"
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/architectures/pixel_statistics.h"
 #include "vit/weights/families/head_layout.h"
 #include "vit/weights/families/published.h"
@@ -51,6 +53,15 @@ void refuse_any_view(const SourceFiles& files) {
   }
 }
 
+/// A name that the caller gave is that of a model for one image, as the publisher writes it.
+void check_name(const SourceFiles& files) {
+  const std::string& name = files.options.architecture;
+  const std::string lower = lower_ascii(name);
+  VIT_CHECK(name.empty() || lower == "da3mono-large" || lower == "da3metric-large",
+            kWhere.with(ErrorKind::argument), files.weights_name,
+            ": its tensors are those of DA3MONO-LARGE and ", "DA3METRIC-LARGE, not of ", in_quotes(name));
+}
+
 PreprocessConfig preprocess(std::size_t edge) {
   PreprocessConfig out;
   out.resize = ResizeRule::none;
@@ -66,6 +77,7 @@ PreprocessConfig preprocess(std::size_t edge) {
 ParsedModel read(const SourceFiles& files) {
   constexpr std::size_t kLarge = 1024, kEdge = 504;
   refuse_any_view(files);
+  check_name(files);
   ModelOptions options = files.options;
   options.architecture = "";  // that of the whole model
   const SourceFiles inner{.tensors = files.tensors,

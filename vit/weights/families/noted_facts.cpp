@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "vit/base/ascii.h"
+#include "vit/base/check.h"
 #include "vit/weights/architectures/architecture.h"
 #include "vit/weights/families/timm_args.h"
 
 namespace vit::internal {
 namespace {
+
+constexpr Where kWhere{"noted_architecture", ErrorKind::argument};
 
 /// Last components of the names under which scripts note an architecture, the surest first.
 constexpr std::string_view kKeys[] = {"arch",       "architecture", "model_name", "model",
@@ -128,7 +131,15 @@ std::span<const Ignored> noted_projector(const SourceFiles& files) {
 
 void apply_noted_args(const SourceFiles& files, TimmArgs& args) {
   const auto& facts = files.tensors.facts();
-  if (const MocoModel* const moco = find_moco_model(files)) args.num_heads = moco->num_heads;
+  if (const MocoModel* const moco = find_moco_model(files)) {
+    const ModelOptions& options = files.options;
+    VIT_CHECK(options.architecture.empty() || args.num_heads == moco->num_heads ||
+                  options.overrides.contains("num_heads"),
+              kWhere, files.weights_name, ": notes that it is MoCo v3's ", moco->arch, ", with ",
+              moco->num_heads, " heads, and ", options.architecture, " has ", args.num_heads,
+              ": leave the architecture out, or give ", override_name("num_heads"));
+    args.num_heads = moco->num_heads;
+  }
   if (const auto pool = facts.find("args.gp"); pool != facts.end() && !pool->second.empty())
     apply_timm_override(args, "global_pool", pool->second);
   if (const auto mean = facts.find("args.global_pool"); mean != facts.end() && mean->second == "true")
