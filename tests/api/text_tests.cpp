@@ -233,6 +233,28 @@ TEST_CASE("text: tensors missing, misshaped, superfluous or absurd are refused b
               }));
 }
 
+TEST_CASE("text: CLIPSeg's text tower is CLIP's, by itself and below its decoder") {
+  const std::vector<std::string> texts = many_texts();
+  const Tensor<float> expected = TextEncoder(golden("hf-clip")).encode(views(texts)).vectors;
+  for (const std::string prefix : {"", "clip."}) {
+    CAPTURE(prefix);
+    const ChangedFolder folder("hf-clip", [&](auto& tensors) {
+      for (TensorToWrite& one : tensors) one.name = prefix + one.name;
+      if (prefix.empty()) return;
+      tensors.push_back(tensors.front());
+      tensors.back().name = "decoder.film_mul.weight";
+    });
+    std::string config = test::read_text(folder.path() / "config.json");
+    const std::string type = "\"model_type\": \"clip\"";
+    const std::size_t at = config.find(type);
+    REQUIRE(at != std::string::npos);
+    test::write_text(folder.path() / "config.json",
+                     config.replace(at, type.size(), "\"model_type\": \"clipseg\""));
+    TextEncoder encoder(folder.path());
+    CHECK(std::ranges::equal(encoder.encode(views(texts)).vectors.flat(), expected.flat()));
+  }
+}
+
 TEST_CASE("text: a checkpoint without a text tower, or without a vocabulary, says so") {
   const fs::path image_alone = test::data_path("golden/models/hf-vit");
   CHECK_ERROR(ErrorKind::unsupported, ("hf-vit", "text tower"), TextTower::load(image_alone));

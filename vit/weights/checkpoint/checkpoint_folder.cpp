@@ -73,7 +73,8 @@ constexpr const char* kNoTower<PageConfig> =
     "encoders are decoders of language, the image tower runs: vit embed --features merged";
 template <>
 constexpr const char* kNoTower<TextConfig> =
-    ": has no supported text tower; supported are those of CLIP, SigLIP, MetaCLIP 2, Chinese CLIP, AltCLIP, "
+    ": has no supported text tower; supported are those of CLIP, CLIPSeg, SigLIP, MetaCLIP 2, Chinese CLIP, "
+    "AltCLIP, "
     "OWL-ViT, TIPSv2, Perception "
     "Encoder and dino.txt, in the files of transformers, OpenCLIP and the publishers; texts of "
     "ColModernVBERT are questions to pages (vit embed --features page; in C++ PageEncoder)";

@@ -1,8 +1,8 @@
-// The text towers of Hugging Face's CLIP, MetaCLIP 2, SigLIP, SigLIP 2, OWL-ViT and OWLv2, bare or inside
-// the whole model. CLIP pools at the largest id where its end token is 2, as in all folders of OpenAI's, else
-// at the first end token; MetaCLIP 2 at the first end token always; SigLIP at the last place, whatever is
-// there; OWL at the largest id; SAM 3 gives a vector of each token. Source: transformers, models/clip,
-// metaclip_2, siglip, siglip2, owlvit and owlv2.
+// The text towers of Hugging Face's CLIP, CLIPSeg, MetaCLIP 2, SigLIP, SigLIP 2, OWL-ViT and OWLv2, bare or
+// inside the whole model. CLIP pools at the largest id where its end token is 2, as in all folders of
+// OpenAI's, else at the first end token; MetaCLIP 2 at the first end token always; SigLIP at the last place,
+// whatever is there; OWL at the largest id; SAM 3 gives a vector of each token. Source: transformers,
+// models/clip, clipseg, metaclip_2, siglip, siglip2, owlvit and owlv2.
 #include "vit/base/check.h"
 #include "vit/weights/families/family.h"
 #include "vit/weights/families/hf_config.h"
@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kPrefixes[] = {"text_model.",
                                           "owlv2.text_model.",
                                           "owlvit.text_model.",
+                                          "clip.text_model.",
                                           "detector_model.text_encoder.text_model.",
                                           "text_encoder.text_model.",
                                           ""};
@@ -33,6 +34,10 @@ constexpr Row kRows[] = {
     {Part::norm_gamma, "final_layer_norm.*"},
 };
 constexpr Row kClipProjection[] = {at(Place::outside, {Part::projection_weight, "text_projection.weight"})};
+constexpr Row kClipSegProjection[] = {
+    at(Place::outside, {Part::projection_weight, "clip.text_projection.weight"}),
+    at(Place::outside, {Part::logit_scale, "clip.logit_scale"}),
+    {Part::logit_bias, ""}};
 constexpr Row kOwlProjection[] = {
     at(Place::outside, {Part::projection_weight, "owlv2.text_projection.weight"}),
     at(Place::outside, {Part::logit_scale, "owlv2.logit_scale"}),
@@ -46,13 +51,18 @@ constexpr Row kWholeSam3Projection[] = {
     at(Place::outside, {Part::projection_weight, "detector_model.text_projection.*"})};
 constexpr Row kSiglipHead[] = {{Part::projection_weight, "head.*"}};
 static_assert(is_sound(kRows) && is_sound(kClipProjection) && is_sound(kSiglipHead));
-static_assert(is_sound(kOwlProjection) && is_sound(kOldOwlProjection));
+static_assert(is_sound(kClipSegProjection) && is_sound(kOwlProjection) && is_sound(kOldOwlProjection));
 static_assert(is_sound(kSam3Projection) && is_sound(kWholeSam3Projection));
 
 constexpr Ignored kIgnored[] = {
     {"embeddings.position_ids", "row numbers of the position table"},
     {"vision_model.*", "image tower", Place::outside},
     {"visual_projection.*", "image tower", Place::outside},
+};
+constexpr Ignored kClipSegIgnored[] = {
+    {"clip.vision_model.*", "image tower", Place::outside},
+    {"clip.visual_projection.weight", "image tower", Place::outside},
+    {"decoder.*", "masks of words, which are not computed", Place::outside},
 };
 constexpr Ignored kOwlIgnored[] = {
     {"owlv2.vision_model.*", "image tower", Place::outside},
@@ -83,7 +93,7 @@ bool is_text_alone(const std::string& type) {
 }
 bool is_known(const std::string& type) {
   if (is_owl(type) || is_sam3(type)) return true;
-  for (const char* known : {"clip", "metaclip_2", "siglip", "siglip2"}) {
+  for (const char* known : {"clip", "clipseg", "metaclip_2", "siglip", "siglip2"}) {
     if (type == known || type == std::string(known) + "_text_model") return true;
   }
   return false;
@@ -121,7 +131,13 @@ void read_clip(const SourceFiles& files, const Json& json, const std::string& ty
   c.pooling = !metaclip && c.end_token == 2 ? TextPooling::largest_id : TextPooling::end_token;
   if (!is_text_alone(type) || hf_class_contains(*files.config, "WithProjection"))
     c.projection_dim = files.config->find_size("projection_dim", kCount).value_or(512);
-  out.layout.add(kClipProjection);
+  if (out.match.prefix.ends_with("clip.text_model.")) {  // below CLIPSeg's decoder
+    out.layout.add(kClipSegProjection);
+    out.ignored.push_back(kClipSegIgnored);
+  } else {
+    out.layout.add(kClipProjection);
+    out.layout.add(kLogitScale);
+  }
 }
 
 void read_owl(const SourceFiles& files, const Json& json, const std::string& type, ParsedText& out) {
@@ -193,7 +209,6 @@ std::optional<ParsedText> read(const SourceFiles& files) {
     read_owl(files, json, type, out);
   } else {
     read_clip(files, json, type, out);
-    out.layout.add(kLogitScale);
   }
   if (!is_text_alone(type) && !is_sam3(type))
     out.config.score = {.kind = siglip ? TextScore::Kind::sigmoid : TextScore::Kind::softmax};
