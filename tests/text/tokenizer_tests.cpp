@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "tests/text/strings.h"
+#include "vit/text/added_tokens.h"
 #include "vit/text/tokenizer.h"
 #include "vit/text_encoder.h"
 
@@ -336,6 +340,51 @@ TEST_CASE("text: XLM-RoBERTa without add_prefix_space marks no words") {
   // Of transformers 5.24.
   CHECK(plain.encode("a photo of a cat") == Ids{0, 23, 30, 37, 20, 17, 20, 20, 54, 23, 35, 23, 17, 2});
   CHECK(plain.encode(" ab") == Ids{0, 23, 59, 2});
+}
+
+TEST_CASE("text: T5's sentinels are tokens unless the configuration lists tokens without a role") {
+  const auto with = [](const std::string& more) {
+    const Tokenizer t5 = load_with("t5", "tokenizer_config.json",
+                                   R"({"tokenizer_class": "T5Tokenizer", "pad_token": "</s>")" + more + "}");
+    return std::pair(t5.encode("a <extra_id_0> b").size(), t5.encode("<x> <y>").size());
+  };
+  // Of transformers 5.24.
+  CHECK(with("") == std::pair<std::size_t, std::size_t>(4, 7));
+  for (const char* const list : {"[]", "null"}) {
+    for (const char* const key : {"additional_special_tokens", "extra_special_tokens"}) {
+      CAPTURE(std::string(key));
+      CAPTURE(std::string(list));
+      CHECK(with(R"(, "extra_ids": 10, ")" + std::string(key) + "\": " + list).first == 15);
+    }
+  }
+  const std::string former = R"(, "additional_special_tokens": ["<x>"])";
+  CHECK(with(former) == std::pair<std::size_t, std::size_t>(15, 5));
+  CHECK(with(former + R"(, "extra_special_tokens": [])").second == 5);
+}
+
+TEST_CASE("text: white space that an added token strips may hold the next one") {
+  // What tokenizers 0.23 finds, with the places of its tokens.
+  internal::AddedTokens tokens;
+  tokens.add({"<x>", 7, false, true});
+  tokens.add({" <y>", 8});
+  tokens.add({"\n\n", 5, false, true});
+  tokens.add({"\n", 3});
+  tokens.finish();
+  const auto found = [&](std::string_view text) {
+    std::vector<std::pair<internal::TokenId, std::pair<std::size_t, std::size_t>>> out;
+    for (const internal::Stretch& stretch : tokens.split(text, false)) {
+      const auto begin = static_cast<std::size_t>(stretch.text.data() - text.data());
+      out.push_back({stretch.id, {begin, begin + stretch.text.size()}});
+    }
+    return out;
+  };
+  using Found = decltype(found(""));
+  CHECK(found("\n\n\n") == Found{{5, {0, 3}}, {3, {2, 3}}});
+  CHECK(found("\n\n\n\n\n") == Found{{5, {0, 5}}, {5, {2, 5}}, {3, {4, 5}}});
+  CHECK(found("<x> <y>b") == Found{{7, {0, 4}}, {8, {3, 7}}, {internal::kNoToken, {7, 8}}});
+  // Each stretch of white space is searched once.
+  const std::string many(std::size_t{1} << 18, '\n');
+  CHECK(found(many).size() == many.size() / 2);
 }
 
 TEST_CASE("text: special tokens that are to be split are refused") {

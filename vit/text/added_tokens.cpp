@@ -45,20 +45,26 @@ std::vector<Stretch> AddedTokens::split(std::string_view text, bool normalized) 
   std::vector<Stretch> stretches;
   if (text.empty()) return stretches;
   if (!any_[normalized ? 1 : 0]) return {{text, kNoToken}};
-  std::size_t done = 0;
+  std::size_t done = 0, space_from = 0, space_to = 0;  // of the white space that was stripped last
   for (std::size_t at = 0; at < text.size();) {
     const AddedToken* const token = match(text.substr(at), normalized);
     if (token == nullptr) {
       ++at;
       continue;
     }
-    std::size_t start = at;
-    std::size_t end = at + token->text.size();
-    if (token->strip_left) start = done + strip_right(text.substr(done, start - done)).size();
-    if (token->strip_right) end = text.size() - strip_left(text.substr(end)).size();
+    const std::size_t next = at + token->text.size();
+    std::size_t start = at, end = next;
+    if (token->strip_left && start > done) start = done + strip_right(text.substr(done, start - done)).size();
+    if (token->strip_right) {
+      if (next < space_from || next > space_to)
+        space_to = text.size() - strip_left(text.substr(space_from = next)).size();
+      end = space_to;
+    }
     if (start > done) stretches.push_back({text.substr(done, start - done), kNoToken});
     stretches.push_back({text.substr(start, end - start), token->id});
-    at = done = end;
+    // White space that was stripped may hold the next token, as in tokenizers.
+    at = next;
+    done = end;
   }
   if (done < text.size()) stretches.push_back({text.substr(done), kNoToken});
   return stretches;

@@ -157,12 +157,12 @@ BuiltTokenizer build_simple(const TokenizerFolder& folder) {
   return {std::move(encoding), std::move(frame), ""};
 }
 
-/// T5's sentinels, which the class adds if the configuration does not give their number.
+/// T5's sentinels, which the class adds unless the configuration lists tokens without a role.
 void add_sentinels(const TokenizerFolder& folder, std::vector<AddedToken>& added) {
   const auto is_extra = [](const SpecialToken& token) {
     return token.role == "extra" && token.token.text.starts_with("<extra_id_");
   };
-  if (std::any_of(folder.special.begin(), folder.special.end(), is_extra)) return;
+  if (folder.lists_extra || std::any_of(folder.special.begin(), folder.special.end(), is_extra)) return;
   const std::size_t count = folder.extra_ids.value_or(100);
   for (std::size_t i = 0; i < count; ++i) added.push_back({text("<extra_id_", i, ">"), kNoToken});
 }

@@ -74,25 +74,40 @@ void set_special(TokenizerFolder& folder, const std::string& role, const Json& v
   if (!value.is_null()) folder.special.push_back({role, written_token(folder, value), value.is_string()});
 }
 
+/// The list of tokens without a role: under the name of release 5, or, if that has none, the former name.
+std::optional<Json> extra_tokens(const Json& config) {
+  const auto now = config.find("extra_special_tokens"), former = config.find("additional_special_tokens");
+  const auto is_list = [](const std::optional<Json>& value) { return value && value->is_array(); };
+  if (is_list(now) && (now->size() != 0 || !is_list(former))) return now;
+  return is_list(former) ? former : std::nullopt;
+}
+
+bool has_member(const Json& config, std::string_view key) {
+  return config.find(key).has_value() || config.has_null(key);
+}
+
 void set_special_tokens(TokenizerFolder& folder, const Json& config) {
   for (std::size_t i = 0; i < config.size(); ++i) {
     const std::string key(config[i].key());
     if (std::find(kRoles.begin(), kRoles.end(), key) != kRoles.end()) set_special(folder, key, config[i]);
-    if ((key == "additional_special_tokens" || key == "extra_special_tokens") && config[i].is_array()) {
-      std::erase_if(folder.special, [&](const SpecialToken& token) { return token.role == "extra"; });
-      for (std::size_t j = 0; j < config[i].size(); ++j) {
-        const Json value = config[i][j];
-        folder.special.push_back({"extra", written_token(folder, value), value.is_string()});
-      }
-    }
+  }
+  const auto list = extra_tokens(config);
+  if (!list) return;
+  std::erase_if(folder.special, [&](const SpecialToken& token) { return token.role == "extra"; });
+  for (std::size_t j = 0; j < list->size(); ++j) {
+    const Json value = (*list)[j];
+    folder.special.push_back({"extra", written_token(folder, value), value.is_string()});
   }
 }
 
 /// The files of older releases, which are read where tokenizer_config.json lists no added tokens. Where there
 /// is a tokenizer.json, it holds the tokens of added_tokens.json as well.
 void read_older_files(TokenizerFolder& folder) {
-  if (folder.has("special_tokens_map.json"))
-    set_special_tokens(folder, load_json(folder.file("special_tokens_map.json")));
+  if (folder.has("special_tokens_map.json")) {
+    const Json map = load_json(folder.file("special_tokens_map.json"));
+    set_special_tokens(folder, map);
+    if (has_member(map, "extra_special_tokens")) folder.lists_extra = true;
+  }
   if (!folder.has("added_tokens.json") || folder.has("tokenizer.json")) return;
   const Json ids = load_json(folder.file("added_tokens.json"));
   std::vector<std::pair<std::size_t, std::string>> tokens;
@@ -110,6 +125,8 @@ void read_older_files(TokenizerFolder& folder) {
 
 void read_tokenizer_config(TokenizerFolder& folder, const Json& config) {
   set_special_tokens(folder, config);
+  folder.lists_extra =
+      has_member(config, "extra_special_tokens") || has_member(config, "additional_special_tokens");
   if (const auto added = config.find("added_tokens_decoder")) {
     folder.has_added = true;
     for (std::size_t i = 0; i < added->size(); ++i) folder.added.push_back(added_token((*added)[i]));
@@ -135,11 +152,16 @@ void read_tokenizer_config(TokenizerFolder& folder, const Json& config) {
   VIT_CHECK(truncation == "right", kWhere, config.where(), ": truncation_side ", in_quotes(truncation));
 }
 
+bool is_clip(const std::string& model_type) {
+  return model_type == "clip" || model_type == "clip_text_model" || model_type == "clipseg" ||
+         model_type == "clipseg_text_model";
+}
+
 /// Context length of transformers' text towers if config.json does not state it.
 std::size_t default_context_length(const std::string& model_type) {
   if (model_type == "siglip" || model_type == "siglip2" || model_type == "tipsv2") return 64;
   if (model_type == "chinese_clip" || model_type == "altclip") return 512;
-  return model_type == "clip" || model_type == "metaclip_2" || model_type == "clip_text_model" ? 77 : 0;
+  return is_clip(model_type) || model_type == "metaclip_2" ? 77 : 0;
 }
 
 std::size_t context_length_of(const Json& config) {
@@ -164,7 +186,7 @@ std::string transformers_class(const TokenizerFolder& folder, const std::optiona
       without_fast(tokenizer_config ? tokenizer_config->find_string("tokenizer_class").value_or("") : "");
   // The only family here whose folders name a class that transformers overrides.
   if (model_type == "siglip2") name = "Siglip2Tokenizer";
-  if (name.empty() && (model_type == "clip" || model_type == "clip_text_model")) name = "CLIPTokenizer";
+  if (name.empty() && is_clip(model_type)) name = "CLIPTokenizer";
   if (name.empty() && model_type == "siglip") name = "SiglipTokenizer";
   if (name.empty() && model_type == "chinese_clip") name = "BertTokenizer";
   if (name.empty() && (model_type == "metaclip_2" || model_type == "altclip")) name = "XLMRobertaTokenizer";

@@ -39,6 +39,7 @@ struct TokenizerFolder {
   std::vector<AddedToken> added;  // ids as listed
   std::vector<SpecialToken> special;
   std::optional<std::size_t> extra_ids;    // T5
+  bool lists_extra = false;                // tokens without a role are listed, be it none
   std::optional<bool> add_start, add_end;  // add_bos_token, add_eos_token
   bool lower = true;                       // do_lower_case
   std::optional<bool> strip_accents;       // BERT; as `lower` if not stated
