@@ -4,8 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "tests/support/archive_writer.h"
 #include "tests/support/files.h"
@@ -95,6 +98,26 @@ TEST_CASE("upsamplers: damaged weights are errors that name the file and the ten
   CHECK_THROWS_WITH_AS((void)load(false), doctest::Contains("not all numbers are finite"), Error);
   CHECK_THROWS_WITH_AS((void)load(true), doctest::Contains("expected the shape"), Error);
   CHECK_THROWS_WITH_AS((void)load(true), doctest::Contains("damaged.safetensors"), Error);
+}
+
+TEST_CASE("upsamplers: tensors of layers that the network of the release has not are refused") {
+  const test::TemporaryFolder folder;
+  const TensorFile golden = open_pickle(test::data_path("golden/upsamplers/naf.pth"));
+  const auto load_with = [&](const std::string& more) {
+    std::vector<std::vector<std::byte>> bytes;
+    std::vector<TensorToWrite> tensors;
+    for (const TensorEntry& entry : golden.entries()) {
+      bytes.push_back(entry.bytes.copy());
+      tensors.push_back({entry.name, entry.dtype, entry.shape, bytes.back()});
+    }
+    const std::array<std::byte, 4> number{};
+    tensors.push_back({more, Dtype::f32, {1}, number});
+    write_safetensors(folder / "more.safetensors", tensors);
+    return PixelUpsampler::load(folder / "more.safetensors");
+  };
+  CHECK_NOTHROW((void)load_with("discriminator.weight"));  // of no part of the network
+  CHECK_THROWS_WITH_AS((void)load_with("image_encoder.encoder.3.conv1.weight"),
+                       doctest::Contains("encoder.3.conv1.weight"), Error);
 }
 
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "vit/base/check.h"
@@ -58,6 +60,25 @@ Tensor<float> UpsamplerTensors::take(const std::string& name, const std::vector<
   return out;
 }
 
+void UpsamplerTensors::refuse_unread() const {
+  // Values are the features themselves.
+  constexpr std::string_view kOfValues[] = {".norm_v.weight", ".v_proj_weight", ".out_proj.weight",
+                                            ".out_proj.bias"};
+  std::set<std::string_view> taken, parts;
+  for (const TensorUse& use : taken_.tensors) {
+    taken.insert(use.name);
+    parts.insert(std::string_view(use.name).substr(0, use.name.find('.', prefix_.size())));
+  }
+  for (const TensorEntry& entry : file_.entries()) {
+    const std::string_view name = entry.name;
+    const bool is_of_network =
+        name.starts_with(prefix_) && parts.contains(name.substr(0, name.find('.', prefix_.size())));
+    const bool is_of_values = std::ranges::any_of(kOfValues, [&](auto end) { return name.ends_with(end); });
+    VIT_CHECK(!is_of_network || is_of_values || taken.contains(name), kUpsampler.with(ErrorKind::unsupported),
+              entry.describe(), ": the network of the release has no such tensor");
+  }
+}
+
 void internal::add_pixel(std::vector<std::uint32_t> patches, std::vector<AxisWindow>& windows) {
   const std::size_t pixel = windows.empty() ? 0 : windows.back().end;
   if (windows.empty() || windows.back().patches != patches)
@@ -96,6 +117,7 @@ std::shared_ptr<const PixelUpsampler> PixelUpsampler::load(const std::filesystem
     if (!found) continue;
     UpsamplerTensors tensors(file, *found);
     std::unique_ptr<PixelUpsampler::Network> network = kind.load(tensors);
+    tensors.refuse_unread();
     network->name = kind.name;
     network->path = std::filesystem::absolute(path).lexically_normal();
     network->fingerprint = internal::fingerprint(tensors.taken(), file);

@@ -44,6 +44,8 @@ class UpsamplerTensors {
   Tensor<float> take(const std::string& name, const std::vector<std::size_t>& shape);
   /// The length of a dimension, 1 to 4096.
   std::size_t dim(const std::string& name, std::size_t axis) const;
+  /// Throws Error for a tensor of the network that was not taken: of more layers than those of the release.
+  void refuse_unread() const;
   /// The tensors taken.
   const LoadReport& taken() const { return taken_; }
   [[noreturn]] void fail_format(const std::string& message) const;
