@@ -14,7 +14,6 @@ namespace {
 constexpr std::string_view kPrefixes[] = {"text_model.",
                                           "owlv2.text_model.",
                                           "owlvit.text_model.",
-                                          "clip.text_model.",
                                           "detector_model.text_encoder.text_model.",
                                           "text_encoder.text_model.",
                                           ""};
@@ -34,10 +33,6 @@ constexpr Row kRows[] = {
     {Part::norm_gamma, "final_layer_norm.*"},
 };
 constexpr Row kClipProjection[] = {at(Place::outside, {Part::projection_weight, "text_projection.weight"})};
-constexpr Row kClipSegProjection[] = {
-    at(Place::outside, {Part::projection_weight, "clip.text_projection.weight"}),
-    at(Place::outside, {Part::logit_scale, "clip.logit_scale"}),
-    {Part::logit_bias, ""}};
 constexpr Row kOwlProjection[] = {
     at(Place::outside, {Part::projection_weight, "owlv2.text_projection.weight"}),
     at(Place::outside, {Part::logit_scale, "owlv2.logit_scale"}),
@@ -51,18 +46,13 @@ constexpr Row kWholeSam3Projection[] = {
     at(Place::outside, {Part::projection_weight, "detector_model.text_projection.*"})};
 constexpr Row kSiglipHead[] = {{Part::projection_weight, "head.*"}};
 static_assert(is_sound(kRows) && is_sound(kClipProjection) && is_sound(kSiglipHead));
-static_assert(is_sound(kClipSegProjection) && is_sound(kOwlProjection) && is_sound(kOldOwlProjection));
+static_assert(is_sound(kOwlProjection) && is_sound(kOldOwlProjection));
 static_assert(is_sound(kSam3Projection) && is_sound(kWholeSam3Projection));
 
 constexpr Ignored kIgnored[] = {
     {"embeddings.position_ids", "row numbers of the position table"},
     {"vision_model.*", "image tower", Place::outside},
     {"visual_projection.*", "image tower", Place::outside},
-};
-constexpr Ignored kClipSegIgnored[] = {
-    {"clip.vision_model.*", "image tower", Place::outside},
-    {"clip.visual_projection.weight", "image tower", Place::outside},
-    {"decoder.*", "masks of words, which are not computed", Place::outside},
 };
 constexpr Ignored kOwlIgnored[] = {
     {"owlv2.vision_model.*", "image tower", Place::outside},
@@ -131,13 +121,8 @@ void read_clip(const SourceFiles& files, const Json& json, const std::string& ty
   c.pooling = !metaclip && c.end_token == 2 ? TextPooling::largest_id : TextPooling::end_token;
   if (!is_text_alone(type) || hf_class_contains(*files.config, "WithProjection"))
     c.projection_dim = files.config->find_size("projection_dim", kCount).value_or(512);
-  if (out.match.prefix.ends_with("clip.text_model.")) {  // below CLIPSeg's decoder
-    out.layout.add(kClipSegProjection);
-    out.ignored.push_back(kClipSegIgnored);
-  } else {
-    out.layout.add(kClipProjection);
-    out.layout.add(kLogitScale);
-  }
+  out.layout.add(kClipProjection);
+  out.layout.add(kLogitScale);
 }
 
 void read_owl(const SourceFiles& files, const Json& json, const std::string& type, ParsedText& out) {
