@@ -237,7 +237,8 @@ void assume_open_clip(TokenizerFolder& folder) {
     folder.cleaning = Cleaning::canonicalize;
   } else {
     fail(kWhere, folder.folder.string(), ": open_clip has no rule for ", plain_or_quoted(folder.name),
-         "; models of open_clip come with open_clip_config.json");
+         "; tokenizer_config.json names the class of a tokenizer, models of open_clip come with "
+         "open_clip_config.json, and the library \"transformers\" reads a tokenizer.json as it is");
   }
 }
 
