@@ -36,4 +36,8 @@ void fail_with(const Where& where, std::initializer_list<MessagePart> parts) {
   throw Error(where.operation(), concatenate(parts), where.kind());
 }
 
+void check_number(const Where& where, std::string_view name, long long number, long long last) {
+  if (number < 0 || number > last) fail(where, name, " is ", number, ", an undefined number");
+}
+
 }  // namespace vit::internal

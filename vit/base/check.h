@@ -78,13 +78,14 @@ template <typename... Parts>
   fail_with(where, {parts...});
 }
 
+/// Throws Error for a number that is not 0 to `last`.
+void check_number(const Where& where, std::string_view name, long long number, long long last);
+
 /// Throws Error for a number that is none of the enumerators 0 to `last`: a cast, or memory that was never
 /// set.
 template <typename Choice>
-void check_choice(const Where& where, const MessagePart& name, Choice value, Choice last) {
-  const auto number = static_cast<long long>(value);
-  if (number < 0 || number > static_cast<long long>(last))
-    fail(where, name, " is ", number, ", an undefined number");
+void check_choice(const Where& where, std::string_view name, Choice value, Choice last) {
+  check_number(where, name, static_cast<long long>(value), static_cast<long long>(last));
 }
 
 }  // namespace vit::internal

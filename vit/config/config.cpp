@@ -402,7 +402,9 @@ void validate_blocks(const ModelConfig& c) {
 }
 
 void validate_choices(const ModelConfig& c) {
-  internal::visit_model(c, internal::ChoiceCheck{kWhere});
+  const char* unknown = nullptr;
+  internal::visit_model(c, internal::ChoiceCheck{unknown});
+  VIT_CHECK(unknown == nullptr, kWhere, unknown, " is an undefined number");
   check_choice(kWhere, "table_grid", c.position.table_grid, TableGrid::swapped);
   check_choice(kWhere, "frequencies", c.position.frequencies, AxisFrequencies::stored);
   check_choice(kWhere, "pixels", c.patch.pixels, PixelRule::stored);

@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "vit/base/check.h"
 #include "vit/config.h"
 #include "vit/config/merger_fields.h"
 #include "vit/image/preprocess.h"
@@ -413,14 +412,14 @@ void visit_preprocess(Config& c, const Visit& visit) {
   visit("channels", c.channels, Shown::unless_default);
 }
 
-/// Visitor that throws Error for a choice that is none of those with a name.
+/// Visitor that notes the name of a field whose choice is none of those with a name.
 struct ChoiceCheck {
-  const Where& where;
+  const char*& unknown;
 
   template <typename Field>
   void operator()(const char* name, const Field& field, Shown = Shown::always) const {
     if constexpr (std::is_enum_v<Field>) {
-      check_choice(where, name, field, static_cast<Field>(std::size(EnumNames<Field>::values) - 1));
+      if (static_cast<std::size_t>(field) >= std::size(EnumNames<Field>::values)) unknown = name;
     } else if constexpr (std::is_same_v<Field, PositionConfig>) {
       visit_position(field, *this);
     } else if constexpr (std::is_same_v<Field, MergerFields>) {

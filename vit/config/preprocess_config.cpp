@@ -130,7 +130,9 @@ void PreprocessChecks::check_filter() const {
 
 void validate(const PreprocessConfig& config) {
   const PreprocessChecks checks{config};
-  internal::visit_preprocess(config, internal::ChoiceCheck{checks.where});
+  const char* unknown = nullptr;
+  internal::visit_preprocess(config, internal::ChoiceCheck{unknown});
+  VIT_CHECK(unknown == nullptr, checks.where, checks.of, unknown, " is an undefined number");
   checks.check_resize();
   checks.check_numbers();
   checks.check_multiples();
