@@ -244,12 +244,9 @@ TEST_CASE("text: CLIPSeg's text tower is CLIP's, by itself and below its decoder
       tensors.push_back(tensors.front());
       tensors.back().name = "decoder.film_mul.weight";
     });
-    std::string config = test::read_text(folder.path() / "config.json");
-    const std::string type = "\"model_type\": \"clip\"";
-    const std::size_t at = config.find(type);
-    REQUIRE(at != std::string::npos);
-    test::write_text(folder.path() / "config.json",
-                     config.replace(at, type.size(), "\"model_type\": \"clipseg\""));
+    const auto config = folder.path() / "config.json";
+    test::write_text(config, test::replaced(test::read_text(config), "\"model_type\": \"clip\"",
+                                            "\"model_type\": \"clipseg\""));
     TextEncoder encoder(folder.path());
     CHECK(std::ranges::equal(encoder.encode(views(texts)).vectors.flat(), expected.flat()));
   }
@@ -273,12 +270,10 @@ TEST_CASE("text: a checkpoint without a text tower, or without a vocabulary, say
 
 TEST_CASE("text: text_config_dict counts where a configuration has both, as older ones do") {
   const ChangedFolder folder("hf-clip", [](auto&) {});
-  std::string config = test::read_text(folder.path() / "config.json");
-  const std::string key = "\"text_config\": {";
-  const std::size_t at = config.find(key);
-  REQUIRE(at != config.npos);
-  config.replace(at, key.size(), "\"text_config\": {\"num_hidden_layers\": 7}, \"text_config_dict\": {");
-  test::write_text(folder.path() / "config.json", config);
+  const auto config = folder.path() / "config.json";
+  test::write_text(config,
+                   test::replaced(test::read_text(config), "\"text_config\": {",
+                                  "\"text_config\": {\"num_hidden_layers\": 7}, \"text_config_dict\": {"));
   CHECK(TextTower::load(folder.path())->config().depth == 2);
 }
 

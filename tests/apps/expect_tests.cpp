@@ -53,12 +53,6 @@ class OwnModel {
   std::string layout_;
 };
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
 }  // namespace
 
 TEST_CASE("expect: the layout as it is agrees") {

@@ -30,6 +30,13 @@ inline void write_text(const std::filesystem::path& path, std::string_view text)
   if (!file.good()) throw std::runtime_error("cannot write " + path.string());
 }
 
+/// `text` with the first `from` replaced. Throws std::runtime_error if it has none.
+inline std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  if (at == text.npos) throw std::runtime_error("not in the text: " + std::string(from));
+  return text.replace(at, from.size(), to);
+}
+
 /// An empty folder of its own, removed with everything in it.
 class TemporaryFolder {
  public:

@@ -34,12 +34,6 @@ struct ConfigCase {
   const char* words;  // of the message; "" = the model loads
 };
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
 void copy_model(const std::string& name, const test::TemporaryFolder& to) {
   for (const auto& entry : fs::directory_iterator(test::data_path("golden/dense/" + name)))
     fs::copy_file(entry.path(), to.path() / entry.path().filename());
@@ -96,7 +90,7 @@ TEST_CASE("weights: configurations of dense heads that cannot be are refused") {
     CAPTURE(c.to);
     const test::TemporaryFolder folder;
     copy_model(c.folder, folder);
-    folder.write("config.json", replaced(test::read_text(folder / "config.json"), c.from, c.to));
+    folder.write("config.json", test::replaced(test::read_text(folder / "config.json"), c.from, c.to));
     const std::string message = failure_of(folder.path());
     CAPTURE(message);
     CHECK(!message.empty());
@@ -231,8 +225,8 @@ TEST_CASE("weights: processors of EoMT that cannot be are refused") {
     std::erase(text, '\n');
     for (std::size_t at = text.find("  "); at != std::string::npos; at = text.find("  ", at))
       text.erase(at, 1);
-    text = replaced(text, "{ \"shortest_edge\"", "{\"shortest_edge\"");
-    folder.write("preprocessor_config.json", replaced(text, from, to));
+    text = test::replaced(text, "{ \"shortest_edge\"", "{\"shortest_edge\"");
+    folder.write("preprocessor_config.json", test::replaced(text, from, to));
     CHECK(!failure_of(folder.path()).empty());
   }
 }

@@ -137,10 +137,7 @@ TEST_CASE("error kinds: configurations and the weights next to them") {
   const ChangedModel model("hf-vit");
   const std::string sound = test::read_text(model.folder() / "config.json");
   const auto load_with = [&](const std::string& from, const std::string& to) {
-    std::string config = sound;
-    const std::size_t at = config.find(from);
-    REQUIRE(at != std::string::npos);
-    model.load_with(config.replace(at, from.size(), to));
+    model.load_with(test::replaced(sound, from, to));
   };
   CHECK_NOTHROW(model.load_with(sound));
   CHECK_ERROR(ErrorKind::format, ("config.json"), model.load_with("{"));

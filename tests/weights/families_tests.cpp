@@ -15,6 +15,7 @@
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/cpu_time.h"
 #include "tests/support/errors.h"
+#include "tests/support/files.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
@@ -136,12 +137,6 @@ void check_same_weights(const fs::path& folder, const fs::path& reference) {
   CHECK(next == expected.size());
 }
 
-void replace(std::string& text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE_MESSAGE(at != std::string::npos, from);
-  text.replace(at, from.size(), to);
-}
-
 /// The configuration of an architecture with these model_args of timm's config.json.
 ModelConfig with_model_args(const std::string& name, const std::string& model_args) {
   const Architecture& architecture = find_architecture(name);
@@ -156,8 +151,8 @@ void split_gates(FileCopy& copy) {
   for (FileCopy::Entry& entry : copy.entries()) {
     if (entry.name.find("mlp.weights_in.") == std::string::npos) continue;
     FileCopy::Entry value = entry;
-    replace(value.name, "weights_in", "up_proj");
-    replace(entry.name, "weights_in", "gate_proj");
+    value.name = test::replaced(value.name, "weights_in", "up_proj");
+    entry.name = test::replaced(entry.name, "weights_in", "gate_proj");
     entry.shape[0] = value.shape[0] /= 2;
     const auto half = static_cast<std::ptrdiff_t>(entry.bytes.size() / 2);
     value.bytes.erase(value.bytes.begin(), value.bytes.begin() + half);
@@ -226,10 +221,10 @@ void check_module_names(const fs::path& folder) {
     if (entry.name.find("encoder.layer.") == std::string::npos) continue;
     for (const auto& [published, module] : renamings) {
       if (entry.name.find(published) == std::string::npos) continue;
-      replace(entry.name, published, module);
+      entry.name = test::replaced(entry.name, published, module);
       break;
     }
-    if (!is_dinov2) replace(entry.name, "encoder.layer.", "layers.");
+    if (!is_dinov2) entry.name = test::replaced(entry.name, "encoder.layer.", "layers.");
   }
   split_gates(copy);
   ScratchFolder scratch("modules");
@@ -296,7 +291,7 @@ TEST_CASE("weights: a config.json with a name that timm has deprecated keeps its
   ScratchFolder scratch("former");
   FileCopy(folder).write_to(scratch.path());
   std::string text = test::read_text(folder / "config.json");
-  replace(text, "\"vit_tiny_patch16_224\"", "\"vit_tiny_patch16_224_in21k\"");
+  text = test::replaced(text, "\"vit_tiny_patch16_224\"", "\"vit_tiny_patch16_224_in21k\"");
   test::write_text(scratch.path() / "config.json", text);
   const ModelConfig config = load_checkpoint(scratch.path()).config;
   CHECK(config.architecture == "vit_tiny_patch16_224.augreg_in21k");
@@ -360,9 +355,10 @@ TEST_CASE("weights: MetaCLIP 2 holds the image tower of CLIP, with and without t
     const fs::path folder = test::shared_path("fixtures/models") / name;
     const bool whole = std::string_view(name) == "hf-clip";
     std::string config = test::read_text(folder / "config.json");
-    replace(config, whole ? "\"model_type\": \"clip\"" : "\"model_type\": \"clip_vision_model\"",
-            whole ? "\"model_type\": \"metaclip_2\"" : "\"model_type\": \"metaclip_2_vision_model\"");
-    replace(config, "\"CLIP", "\"MetaClip2");
+    config = test::replaced(
+        config, whole ? "\"model_type\": \"clip\"" : "\"model_type\": \"clip_vision_model\"",
+        whole ? "\"model_type\": \"metaclip_2\"" : "\"model_type\": \"metaclip_2_vision_model\"");
+    config = test::replaced(config, "\"CLIP", "\"MetaClip2");
     ScratchFolder scratch("metaclip");
     FileCopy(folder).set_config(config).write_to(scratch.path());
     check_same_weights(scratch.path(), folder);
@@ -388,7 +384,7 @@ TEST_CASE("weights: SigLIP 2 NaFlex takes a number of patches, and no other over
   CHECK_ERROR(ErrorKind::argument, ("num_heads"),
               load_checkpoint(folder, {.overrides = {{"num_heads", "4"}}}));
   std::string config = test::read_text(folder / "config.json");
-  replace(config, "\"num_patches\": 9", "\"num_patches\": 10");
+  config = test::replaced(config, "\"num_patches\": 9", "\"num_patches\": 10");
   const ScratchFolder scratch("naflex");
   FileCopy(folder).set_config(config).write_to(scratch.path());
   CHECK_ERROR(ErrorKind::format, ("config.json", "num_patches", "10"), load_checkpoint(scratch.path()));
@@ -405,8 +401,8 @@ TEST_CASE("weights: of ViT and DeiT for masked images the decoder is left out") 
     });
     std::string config = test::read_text(folder / "config.json");
     const std::string name = family == "vit" ? "ViT" : "DeiT";
-    replace(config, name + "ForImageClassification" + (family == "vit" ? "" : "WithTeacher"),
-            name + "ForMaskedImageModeling");
+    config = test::replaced(config, name + "ForImageClassification" + (family == "vit" ? "" : "WithTeacher"),
+                            name + "ForMaskedImageModeling");
     copy.set_config(config);
     const std::size_t width = load_checkpoint(folder).config.embed_dim;
     ScratchFolder scratch("masked");
@@ -437,7 +433,7 @@ TEST_CASE("weights: DINOv2 with registers may have none of them") {
   SKIP_WITHOUT_SHARED("fixtures/models/hf-dinov2-registers");
   const fs::path folder = test::shared_path("fixtures/models/hf-dinov2-registers");
   std::string config = test::read_text(folder / "config.json");
-  replace(config, "\"num_register_tokens\": 4", "\"num_register_tokens\": 0");
+  config = test::replaced(config, "\"num_register_tokens\": 4", "\"num_register_tokens\": 0");
   FileCopy copy(folder);
   copy.set_config(config).remove("embeddings.register_tokens");
   ScratchFolder scratch("registers");
@@ -459,7 +455,8 @@ TEST_CASE("weights: a timm model that transformers wrapped loads, with its class
   copy.remove("timm_model.head.weight").remove("timm_model.head.bias").write_to(scratch.path());
   CHECK_ERROR(ErrorKind::mismatch, ("head.weight"), load_checkpoint(scratch.path()));
   std::string text = test::read_text(folder / "config.json");
-  replace(text, "{", "{\"architectures\": [\"TimmWrapperModel\"], \"model_type\": \"timm_wrapper\",");
+  text = test::replaced(text, "{",
+                        "{\"architectures\": [\"TimmWrapperModel\"], \"model_type\": \"timm_wrapper\",");
   test::write_text(scratch.path() / "config.json", text);
   CHECK(load_checkpoint(scratch.path()).config.head.num_classes == 0);
 }
@@ -495,7 +492,7 @@ TEST_CASE("weights: of timm's config.json global_pool counts in model_args, not 
   const std::string sound = test::read_text(folder / "config.json"), mean = "\"global_pool\": \"avg\"";
   REQUIRE(sound.find(mean) < sound.find("model_args"));
   std::string text = sound;
-  replace(text, mean, "\"global_pool\": \"token\"");
+  text = test::replaced(text, mean, "\"global_pool\": \"token\"");
   test::write_text(scratch.path() / "config.json", text);
   CHECK(load_checkpoint(scratch.path()).config.head.pooling == Pooling::patch_mean);
 }
@@ -626,7 +623,8 @@ TEST_CASE("weights: layer scales of the tensors are none of a model whose model_
   copy.write_to(scratch.path());
   CHECK(load_checkpoint(scratch.path()).config.encoder.layer_scale);  // model_args say nothing
   std::string text = test::read_text(folder / "config.json");
-  replace(text, "\"dynamic_img_size\": true", "\"dynamic_img_size\": true, \"init_values\": null");
+  text =
+      test::replaced(text, "\"dynamic_img_size\": true", "\"dynamic_img_size\": true, \"init_values\": null");
   copy.set_config(text).write_to(scratch.path());
   CHECK_ERROR(ErrorKind::mismatch, ("unexpected", "blocks.0.ls1.gamma"), load_checkpoint(scratch.path()));
 }
@@ -634,7 +632,7 @@ TEST_CASE("weights: layer scales of the tensors are none of a model whose model_
 TEST_CASE("weights: the head of a distilled DeiT leaves fc_norm out, as timm's does") {
   const fs::path folder = test::data_path("golden/models/timm-deit-distilled");
   std::string text = test::read_text(folder / "config.json");
-  replace(text, "\"dynamic_img_size\": true", "\"dynamic_img_size\": true, \"fc_norm\": true");
+  text = test::replaced(text, "\"dynamic_img_size\": true", "\"dynamic_img_size\": true, \"fc_norm\": true");
   const ScratchFolder scratch("distilled");
   FileCopy(folder)
       .rename("norm.weight", "fc_norm.weight")
@@ -655,7 +653,7 @@ TEST_CASE("weights: attention of Eva has the tensors that model_args say, not th
   const auto check = [&](const FileCopy& copy, const std::string& argument) {
     CAPTURE(argument);
     std::string text = sound;
-    replace(text, "\"dynamic_img_size\": true", "\"dynamic_img_size\": true, " + argument);
+    text = test::replaced(text, "\"dynamic_img_size\": true", "\"dynamic_img_size\": true, " + argument);
     const ScratchFolder scratch("eva_attention");
     FileCopy(copy).set_config(text).write_to(scratch.path());
     const LoadedTower changed = load_checkpoint(scratch.path());
@@ -711,13 +709,14 @@ TEST_CASE("weights: sizes that contradict the tensors are refused") {
     std::string text = sound;
     const std::string value = std::to_string(json.at(key).as_size());
     const std::string quoted = std::string("\"") + key + "\": ";
-    replace(text, quoted + value, quoted + std::to_string(json.at(key).as_size() * 2));
+    text = test::replaced(text, quoted + value, quoted + std::to_string(json.at(key).as_size() * 2));
     test::write_text(scratch.path() / "config.json", text);
     CHECK_ERROR(ErrorKind::mismatch, ("model.safetensors"), load_checkpoint(scratch.path()));
   }
   std::string heads = sound;
-  replace(heads, "\"num_attention_heads\": " + std::to_string(json.at("num_attention_heads").as_size()),
-          "\"num_attention_heads\": 7");
+  heads = test::replaced(
+      heads, "\"num_attention_heads\": " + std::to_string(json.at("num_attention_heads").as_size()),
+      "\"num_attention_heads\": 7");
   test::write_text(scratch.path() / "config.json", heads);
   CHECK_ERROR(ErrorKind::format, ("config.json", "num_heads", "7"), load_checkpoint(scratch.path()));
 }
@@ -785,7 +784,7 @@ TEST_CASE("weights: transformers' tensors need their config.json, and the messag
 TEST_CASE("weights: a config.json of another model of transformers is refused by its type") {
   const fs::path folder = test::data_path("golden/models/hf-vit");
   std::string config = test::read_text(folder / "config.json");
-  replace(config, "\"model_type\": \"vit\"", "\"model_type\": \"swin\"");
+  config = test::replaced(config, "\"model_type\": \"vit\"", "\"model_type\": \"swin\"");
   const ScratchFolder scratch("swin");
   FileCopy(folder).set_config(config).write_to(scratch.path());
   CHECK_ERROR(ErrorKind::unsupported, ("config.json", "\"swin\""), load_checkpoint(scratch.path()));

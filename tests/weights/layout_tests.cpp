@@ -29,13 +29,6 @@ fs::path golden(const std::string& name) {
   return test::data_path("golden/layouts") / name;
 }
 
-/// `text` with `from`, which it must have, replaced once.
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE_MESSAGE(at != std::string::npos, from);
-  return text.replace(at, from.size(), to);
-}
-
 std::string own_layout() {
   return test::read_text(golden("own-rope") / "layout.json");
 }
@@ -173,29 +166,29 @@ TEST_CASE("layouts: what the tensors do not give is required by name") {
         std::pair{"\"coordinates\": \"index\",", "position.coordinates"},
         std::pair{"\"axis_order\": \"y_then_x\",", "position.axis_order"},
         std::pair{"\"pairing\": \"halves\",", "position.pairing"}}) {
-    check_refused(replaced(own_layout(), text, ""), ErrorKind::mismatch, {name});
+    check_refused(test::replaced(own_layout(), text, ""), ErrorKind::mismatch, {name});
   }
-  check_refused(replaced(own_layout(), ",\n      \"theta\": 30", ""), ErrorKind::mismatch,
+  check_refused(test::replaced(own_layout(), ",\n      \"theta\": 30", ""), ErrorKind::mismatch,
                 {"position.theta"});
   const std::string sizes = "\"image_height\": 24,\n    \"image_width\": 24,";
-  check_refused(replaced(own_layout(), sizes, ""), ErrorKind::mismatch, {"image_height"});
+  check_refused(test::replaced(own_layout(), sizes, ""), ErrorKind::mismatch, {"image_height"});
 }
 
 TEST_CASE("layouts: a buffer that the layout does not name is an error that names the remedy") {
-  check_refused(
-      replaced(own_layout(), R"("ignore": {"trunk.frequencies": "computed from theta"})", R"("ignore": {})"),
-      ErrorKind::mismatch, {"trunk.frequencies", "\"ignore\""});
+  check_refused(test::replaced(own_layout(), R"("ignore": {"trunk.frequencies": "computed from theta"})",
+                               R"("ignore": {})"),
+                ErrorKind::mismatch, {"trunk.frequencies", "\"ignore\""});
 }
 
 TEST_CASE("layouts: names in the spelling of 0.2 are read") {
   for (const char* word : {"neighbors", "neighbours"}) {
     const std::string layout =
-        replaced(own_layout(), R"("pairing": "halves")", std::string(R"("pairing": ")") + word + '"');
+        test::replaced(own_layout(), R"("pairing": "halves")", std::string(R"("pairing": ")") + word + '"');
     CHECK(load_by(layout).config.position.pairing == RopePairing::neighbors);
   }
   for (const char* word : {"centered", "centred"}) {
-    const std::string layout =
-        replaced(own_layout(), R"("coordinates": "index")", std::string(R"("coordinates": ")") + word + '"');
+    const std::string layout = test::replaced(own_layout(), R"("coordinates": "index")",
+                                              std::string(R"("coordinates": ")") + word + '"');
     CHECK(load_by(layout).config.position.coordinates == CoordinateRule::centered);
   }
 }
@@ -203,7 +196,7 @@ TEST_CASE("layouts: names in the spelling of 0.2 are read") {
 TEST_CASE("layouts: flags that exclude each other are one choice under their own names") {
   const std::string pooling = "\"pooling\": \"patch_mean\",", theta = "\"theta\": 30";
   const auto with = [&](const std::string& flags) {
-    return replaced(own_layout(), pooling, pooling + flags);
+    return test::replaced(own_layout(), pooling, pooling + flags);
   };
   const ModelConfig config =
       load_by(with(R"("multi_label": true, "regression": false, "unit_pixels": true,)")).config;
@@ -215,20 +208,20 @@ TEST_CASE("layouts: flags that exclude each other are one choice under their own
   for (const char* member : {"regression", "head_projects", "input_norm", "frequencies", "branch_norm"})
     CHECK_FALSE(test::contains(written, member));
   const auto alternating =
-      load_by(replaced(own_layout(), theta, theta + R"(, "frequencies": "alternating")"));
+      load_by(test::replaced(own_layout(), theta, theta + R"(, "frequencies": "alternating")"));
   CHECK(alternating.config.position.frequencies == AxisFrequencies::alternating);
   CHECK(test::contains(config_json(alternating.config), R"("frequencies":"alternating")"));
 
   check_refused(with(R"("multi_label": true, "regression": true,)"), ErrorKind::format, {"regression"});
   check_refused(with(R"("branch_norm": true, "post_norm": true,)"), ErrorKind::format, {"post_norm"});
-  check_refused(
-      replaced(own_layout(), theta, theta + R"(, "frequencies": "alternating", "stored_periods": true)"),
-      ErrorKind::format, {"stored_periods"});
+  check_refused(test::replaced(own_layout(), theta,
+                               theta + R"(, "frequencies": "alternating", "stored_periods": true)"),
+                ErrorKind::format, {"stored_periods"});
 }
 
 TEST_CASE("layouts: what is not understood is refused by its key") {
   const auto check = [](const std::string& from, const std::string& to, const std::string& name) {
-    check_refused(replaced(own_layout(), from, to), ErrorKind::format, {name});
+    check_refused(test::replaced(own_layout(), from, to), ErrorKind::format, {name});
   };
   check("\"prefixes\"", "\"prefix\"", "prefix");
   check("\"num_heads\"", "\"heads\"", "heads");
@@ -298,12 +291,13 @@ TEST_CASE("layouts: numbers are brought into the order of the model") {
   }
   const TemporaryFolder folder;
   copy.write_to(folder.path());
-  std::string layout = replaced(own_layout(), "\"trunk.stage.{block}.ffn.shrink.*\"",
-                                "\"trunk.stage.{block}.ffn.shrink.bias\"");
-  layout = replaced(layout, "\"fc2\"",
-                    "\"fc2.weight\": {\"source\": \"trunk.stage.{block}.ffn.shrink.weight\", \"transposed\": "
-                    "true}, \"fc2.bias\"");
-  layout = replaced(layout, "trunk.stage.{block}.ln_a.*", "norms.{2*block+1}.*");
+  std::string layout = test::replaced(own_layout(), "\"trunk.stage.{block}.ffn.shrink.*\"",
+                                      "\"trunk.stage.{block}.ffn.shrink.bias\"");
+  layout = test::replaced(
+      layout, "\"fc2\"",
+      "\"fc2.weight\": {\"source\": \"trunk.stage.{block}.ffn.shrink.weight\", \"transposed\": "
+      "true}, \"fc2.bias\"");
+  layout = test::replaced(layout, "trunk.stage.{block}.ln_a.*", "norms.{2*block+1}.*");
   LoadedTower found = load_by(layout, folder.path()), expected = load_by(own_layout());
   check_same(found, expected);
 }

@@ -8,6 +8,7 @@
 
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/errors.h"
+#include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "vit/base/error.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
@@ -27,16 +28,10 @@ fs::path golden() {
   return test::data_path("golden/models/open-clip");
 }
 
-std::string edited(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE_MESSAGE(at != std::string::npos, from);
-  return text.replace(at, from.size(), to);
-}
-
 /// The golden config with fields put in front of those of vision_cfg.
 std::string with_vision_fields(const std::string& fields) {
-  return edited(test::read_text(golden() / kConfigName), R"("vision_cfg": {)",
-                R"("vision_cfg": {)" + fields + ",");
+  return test::replaced(test::read_text(golden() / kConfigName), R"("vision_cfg": {)",
+                        R"("vision_cfg": {)" + fields + ",");
 }
 
 /// timm's tiny ViT as OpenCLIP stores it, with a text tower.
@@ -78,11 +73,11 @@ TEST_CASE("weights: OpenCLIP's own tower is what model_cfg says") {
   FileCopy(golden())
       .remove("visual.ln_pre.weight")
       .remove("visual.ln_pre.bias")
-      .set_config(
-          edited(with_vision_fields(R"("no_ln_pre": true, "final_ln_after_pool": true, "qk_norm": false,
+      .set_config(test::replaced(
+          with_vision_fields(R"("no_ln_pre": true, "final_ln_after_pool": true, "qk_norm": false,
                          "pool_type": "avg", "norm_kwargs": {"eps": 0.001}, "block_type": null,
                          "act_kwargs": {"approximate": "tanh"})"),
-                 R"("quick_gelu": true)", R"("quick_gelu": false)"))
+          R"("quick_gelu": true)", R"("quick_gelu": false)"))
       .write_to(scratch.path());
   const ModelConfig clipa = load_checkpoint(scratch.path()).config;
   CHECK(clipa.head.pooling == Pooling::patch_mean);
@@ -193,10 +188,11 @@ TEST_CASE("weights: what OpenCLIP has and this library has not is refused by nam
   check(with_vision_fields(R"("timm_proj": "mlp")"), "vision_cfg.timm_proj");
   check(with_vision_fields(R"("timm_pool": "abs_attn")"), "vision_cfg.timm_pool");
   const std::string sound = test::read_text(golden() / kConfigName);
-  check(edited(sound, R"("layers": 2)", R"("layers": [3, 4, 6, 3])"), "vision_cfg.layers");
-  check(edited(sound, R"("head_width": 8)", R"("head_width": 25)"), "num_heads", ErrorKind::format);
-  check(edited(sound, R"("quick_gelu")", R"("other_gelu")"), "other_gelu");
-  check(edited(sound, R"("embed_dim": 10)", R"("embed_dim": 11)"), "\"visual.proj\"", ErrorKind::mismatch);
+  check(test::replaced(sound, R"("layers": 2)", R"("layers": [3, 4, 6, 3])"), "vision_cfg.layers");
+  check(test::replaced(sound, R"("head_width": 8)", R"("head_width": 25)"), "num_heads", ErrorKind::format);
+  check(test::replaced(sound, R"("quick_gelu")", R"("other_gelu")"), "other_gelu");
+  check(test::replaced(sound, R"("embed_dim": 10)", R"("embed_dim": 11)"), "\"visual.proj\"",
+        ErrorKind::mismatch);
   test::write_text(scratch.path() / kConfigName, "{}");
   CHECK_ERROR(ErrorKind::argument, ("ModelOptions::architecture"), load_checkpoint(scratch.path()));
 

@@ -12,6 +12,7 @@
 
 #include "tests/support/checkpoint_files.h"
 #include "tests/support/errors.h"
+#include "tests/support/files.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/training_files.h"
 #include "vit/model.h"
@@ -419,11 +420,7 @@ TEST_CASE("towers: values that contradict each other are refused by name") {
         Change{"\"num_heads\": 2", "\"num_heads\": 3", "num_heads"},
         Change{"\"hidden_size\": 40", "\"hidden_size\": 4000000000", "hidden_size"}}) {
     CAPTURE(change.to);
-    std::string changed = config;
-    const std::size_t at = changed.find(change.from);
-    REQUIRE(at != std::string::npos);
-    changed.replace(at, std::string(change.from).size(), change.to);
-    std::ofstream(folder / "config.json") << changed;
+    std::ofstream(folder / "config.json") << test::replaced(config, change.from, change.to);
     const std::string message = test::message_of([&] { Model::load(folder); });
     CHECK(test::contains(message, change.message));
     CHECK(!test::contains(message, "\n"));
@@ -445,11 +442,8 @@ TEST_CASE("towers: what a configuration of a tower can need and is not implement
     const test::ScratchFolder folder("tower-options");
     fs::remove(folder.path());
     fs::copy(test::data_path("golden/towers") / change.golden, folder.path());
-    std::string config = test::read_text(folder.path() / "config.json");
-    const std::size_t at = config.find(change.from);
-    REQUIRE(at != std::string::npos);
-    config.replace(at, std::string(change.from).size(), change.to);
-    std::ofstream(folder.path() / "config.json") << config;
+    const std::string config = test::read_text(folder.path() / "config.json");
+    std::ofstream(folder.path() / "config.json") << test::replaced(config, change.from, change.to);
     const std::string message = test::message_of([&] { Model::load(folder.path()); });
     CHECK(test::contains(message, change.message));
     CHECK(!test::contains(message, "\n"));

@@ -66,9 +66,10 @@ LoadedTower<ModelConfig> load(const std::string& program, ModelOptions options =
   return load_checkpoint(folder.write("last.ckpt", tiny().file(program)), options);
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  return at == text.npos ? text : text.replace(at, from.size(), to);
+/// A name whose part `from`, if it has it, is `to`.
+std::string substituted(std::string name, const std::string& from, const std::string& to) {
+  const std::size_t at = name.find(from);
+  return at == name.npos ? name : name.replace(at, from.size(), to);
 }
 
 std::string member(const std::string& key, const std::string& value) {
@@ -99,7 +100,7 @@ TEST_CASE("training files: wrappers are stripped wherever they occur in a name")
   for (const Case& row : kCases) {
     CAPTURE(row.what);
     check_is_tiny(
-        load(tiny().dict([&](const std::string& name) { return replaced(name, row.from, row.to); })));
+        load(tiny().dict([&](const std::string& name) { return substituted(name, row.from, row.to); })));
   }
 }
 
@@ -250,7 +251,7 @@ TEST_CASE("training files: MoCo v3 and MAE by what their files note") {
   SUBCASE("the projector of MoCo's pretraining is left out; its ViT-S has 12 heads") {
     const std::string weights = tiny().dict([](const std::string& name) {
       return "module.base_encoder." +
-             replaced(replaced(name, "head.weight", "head.0.weight"), "head.bias", "head.1.bias");
+             substituted(substituted(name, "head.weight", "head.0.weight"), "head.bias", "head.1.bias");
     });
     CHECK(load_noted(small, "state_dict", weights, {{"num_heads", "3"}}).config.head.num_classes == 0);
     CHECK_ERROR(ErrorKind::format, ("12"), load_noted(small, "state_dict", weights));  // 30 channels
@@ -290,7 +291,7 @@ TEST_CASE("training files: MoCo v3 and MAE by what their files note") {
 
 TEST_CASE("training files: a linear classifier under any name and inside a Sequential is the head") {
   const auto renamed = [](const std::string& stem) {
-    return tiny().dict([&](const std::string& name) { return replaced(name, "head.", stem + "."); });
+    return tiny().dict([&](const std::string& name) { return substituted(name, "head.", stem + "."); });
   };
   for (const char* stem :
        {"fc", "classifier", "head.1", "head.fc", "classifier.1", "mlp_head.0", "cls_head"}) {
@@ -354,7 +355,7 @@ TEST_CASE("training files: a bare file without class token gets the arguments wi
 TEST_CASE("training files: no message takes an unknown prefix for transformers") {
   const std::string message = test::message_of([] {
     load(tiny().dict(
-        [](const std::string& name) { return "x." + replaced(name, "patch_embed.proj", "stem"); }));
+        [](const std::string& name) { return "x." + substituted(name, "patch_embed.proj", "stem"); }));
   });
   CHECK(test::contains(message, "last.ckpt"));
   CHECK(!test::contains(message, "transformers"));
@@ -372,7 +373,7 @@ TEST_CASE("training files: libraries that a layout file describes are named with
     CHECK(fs::exists(test::data_path("layouts") / row.layout));
     CHECK_ERROR(ErrorKind::unsupported, ("last.ckpt", row.layout),
                 load(tiny().dict([&](const std::string& name) {
-                  return "net." + replaced(name, "patch_embed.proj", row.patch);
+                  return "net." + substituted(name, "patch_embed.proj", row.patch);
                 })));
   }
 }
@@ -392,14 +393,14 @@ TEST_CASE("training files: what a configuration leaves out the tensors decide") 
     }
     const std::string text = test::read_text(golden("timm-vit") / "config.json");
     const ModelConfig config =
-        config_of(copy.set_config(replaced(text, "\"mlp_ratio\": 2.5", "\"mlp_ratio\": 5.0")));
+        config_of(copy.set_config(test::replaced(text, "\"mlp_ratio\": 2.5", "\"mlp_ratio\": 5.0")));
     CHECK(config.mlp.kind == MlpKind::gated);
     CHECK(config.mlp.dim == 75);
     CHECK(config.mlp.activation == Activation::silu);
   }
   SUBCASE("channels: timm takes them from input_size") {
     const std::string text =
-        replaced(test::read_text(golden("timm-vit") / "config.json"), "\"in_chans\": 3,", "");
+        test::replaced(test::read_text(golden("timm-vit") / "config.json"), "\"in_chans\": 3,", "");
     const std::size_t at = text.find('3', text.find("\"input_size\""));
     const ModelConfig config = config_of(copy.remove("patch_embed.proj.weight")
                                              .add("patch_embed.proj.weight", {30, 5, 8, 8})

@@ -57,7 +57,7 @@ PreprocessConfig random_preprocess(const ModelConfig& config, const ModelOptions
   return preprocess;
 }
 
-/// The rules of a checkpoint for the channels of its model.
+/// The rules of a checkpoint for the channels of its model; whether they cut images is noted for its head.
 std::optional<PreprocessConfig> fitting_preprocess(const CheckpointFolder& folder,
                                                    const ModelOptions& options,
                                                    internal::LoadedTower<ModelConfig>& checkpoint) {

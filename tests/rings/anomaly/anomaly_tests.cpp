@@ -220,11 +220,7 @@ TEST_CASE("anomaly: what cannot be is refused by name") {
     bank.save(path);
     const std::string good = test::read_text(path);
     const auto with = [&](std::string_view from, std::string_view to) {
-      std::string bytes = good;
-      const std::size_t at = bytes.find(from);
-      REQUIRE(at != std::string::npos);
-      bytes.replace(at, from.size(), to);
-      test::write_text(path, bytes);
+      test::write_text(path, test::replaced(good, from, to));
       return test::error_of([&] { AnomalyModel::load(path); });
     };
     CHECK(with("vit_anomaly", "vit_anomalx").value().kind() == ErrorKind::format);

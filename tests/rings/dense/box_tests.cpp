@@ -309,11 +309,7 @@ TEST_CASE("poses: a box outside of the image has no keypoints, and the others th
 TEST_CASE("boxes: configurations of other models are refused by name") {
   const test::TemporaryFolder folder;
   const auto load_with = [&](const char* model, const char* from, const char* to) {
-    std::string config = test::read_text(golden(model) / "config.json");
-    const std::size_t at = config.find(from);
-    REQUIRE(at != config.npos);
-    config.replace(at, std::string(from).size(), to);
-    folder.write("config.json", config);
+    folder.write("config.json", test::replaced(test::read_text(golden(model) / "config.json"), from, to));
     fs::copy_file(golden(model) / "model.safetensors", folder.path() / "model.safetensors",
                   fs::copy_options::overwrite_existing);
     Model::load(folder.path());

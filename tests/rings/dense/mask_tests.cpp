@@ -128,10 +128,8 @@ std::shared_ptr<const Model> twin_with(const std::string& from, const std::strin
   const fs::path folder = test::data_path("golden/dense/hf-eomt");
   const test::TemporaryFolder changed;
   for (const char* const file : {"config.json", "model.safetensors"}) fs::copy(folder / file, changed / file);
-  std::string text = test::read_text(folder / "preprocessor_config.json");
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  changed.write("preprocessor_config.json", text.replace(at, from.size(), to));
+  changed.write("preprocessor_config.json",
+                test::replaced(test::read_text(folder / "preprocessor_config.json"), from, to));
   return Model::load(changed.path());
 }
 

@@ -198,15 +198,17 @@ TEST_CASE("pages: a score is the sum of the best inner products, for any numbers
   CHECK_ERROR(ErrorKind::argument, ("expected (m, E)"), PageQuery(Tensor<float>(Shape{4})));
 }
 
+/// The golden model with one part of one of its files replaced.
+PageEncoder encoder_with(const std::string& file, const std::string& from, const std::string& to) {
+  const TemporaryFolder folder(TemporaryFolder::Place::memory);
+  std::filesystem::copy(model_folder(), folder.path(), std::filesystem::copy_options::recursive);
+  folder.write(file, replaced(read_text(folder / file), from, to));
+  return PageEncoder(PageModel::load(folder.path()));
+}
+
 TEST_CASE("pages: former names of the base of the rotation and of the reach count as in the library") {
   const auto vectors = [](const std::string& from, const std::string& to) {
-    const TemporaryFolder folder(TemporaryFolder::Place::memory);
-    std::filesystem::copy(model_folder(), folder.path(), std::filesystem::copy_options::recursive);
-    std::string text = read_text(folder.path() / "config.json");
-    const std::size_t at = text.find(from);
-    REQUIRE(at != std::string::npos);
-    folder.write("config.json", text.replace(at, from.size(), to));
-    return PageEncoder(PageModel::load(folder.path())).encode_query("revenue by quarter, 2024");
+    return encoder_with("config.json", from, to).encode_query("revenue by quarter, 2024");
   };
   const auto equal = [](const Tensor<float>& a, const Tensor<float>& b) {
     return std::ranges::equal(a.flat(), b.flat());
@@ -234,13 +236,7 @@ TEST_CASE("pages: models without an encoder of pages, and files that contradict 
   CHECK_ERROR(ErrorKind::unsupported, ("ColModernVBERT"),
               PageModel::load(data_path("golden/models/hf-siglip")));
   const auto changed = [](const std::string& file, const std::string& from, const std::string& to) {
-    const TemporaryFolder folder(TemporaryFolder::Place::memory);
-    std::filesystem::copy(model_folder(), folder.path(), std::filesystem::copy_options::recursive);
-    std::string text = read_text(folder.path() / file);
-    const std::size_t at = text.find(from);
-    REQUIRE(at != std::string::npos);
-    std::ofstream(folder.path() / file, std::ios::binary) << text.replace(at, from.size(), to);
-    return message_of([&] { PageEncoder(PageModel::load(folder.path())).encode(image_path("square.png")); });
+    return message_of([&] { encoder_with(file, from, to).encode(image_path("square.png")); });
   };
   CHECK(contains(changed("processor_config.json", "\"image_seq_len\": 16", "\"image_seq_len\": 12"),
                  "image_seq_len"));

@@ -74,10 +74,9 @@ constexpr const char* kNoTower<PageConfig> =
 template <>
 constexpr const char* kNoTower<TextConfig> =
     ": has no supported text tower; supported are those of CLIP, CLIPSeg, SigLIP, MetaCLIP 2, Chinese CLIP, "
-    "AltCLIP, "
-    "OWL-ViT, TIPSv2, Perception "
-    "Encoder and dino.txt, in the files of transformers, OpenCLIP and the publishers; texts of "
-    "ColModernVBERT are questions to pages (vit embed --features page; in C++ PageEncoder)";
+    "AltCLIP, OWL-ViT, TIPSv2, Perception Encoder and dino.txt, in the files of transformers, OpenCLIP and "
+    "the publishers; texts of ColModernVBERT are questions to pages (vit embed --features page; in C++ "
+    "PageEncoder)";
 
 /// Throws Error for an option of a dense head that has no effect on this one, whose files say it.
 void check_dense_options(const DenseOptions& given, const DenseConfig& head,

@@ -59,7 +59,7 @@ void check_name(const SourceFiles& files) {
   const std::string lower = lower_ascii(name);
   VIT_CHECK(name.empty() || lower == "da3mono-large" || lower == "da3metric-large",
             kWhere.with(ErrorKind::argument), files.weights_name,
-            ": its tensors are those of DA3MONO-LARGE and ", "DA3METRIC-LARGE, not of ", in_quotes(name));
+            ": its tensors are those of DA3MONO-LARGE and DA3METRIC-LARGE, not of ", in_quotes(name));
 }
 
 PreprocessConfig preprocess(std::size_t edge) {

@@ -45,8 +45,9 @@ std::vector<std::uint8_t> local_blocks(const Json& json, std::size_t depth) {
 }
 
 void check_rotation(const Json& parameters) {
-  const auto type = parameters.find("rope_type") ? parameters.find("rope_type") : parameters.find("type");
-  const std::string name(type ? type->as_string() : "default");
+  auto type = parameters.find_string("rope_type");
+  if (!type) type = parameters.find_string("type");
+  const std::string name = type.value_or("default");
   VIT_CHECK(name == "default", kWhere, parameters.where(), ".rope_type is ", in_quotes(name),
             ", which is not implemented for encoders of pages; \"default\" is");
 }

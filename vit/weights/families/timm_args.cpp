@@ -258,14 +258,11 @@ void check_positive(const Json& value) {
   for (std::size_t i = 0; value.is_array() && i < value.size(); ++i) value[i].as_size(kPositive);
 }
 
-/// Switches that change the arithmetic and are not implemented; their neutral value is accepted.
-const std::map<std::string, bool>& neutral_values() {
-  static const std::map<std::string, bool> values = {{"dynamic_img_pad", false},
-                                                     {"attn_gated", false},
-                                                     {"use_key_only_attn_mask", false},
-                                                     {"pos_embed_use_grid_sample", false},
-                                                     {"enable_patch_interpolator", false}};
-  return values;
+/// Switches that change the arithmetic and of which only false and None, which is false, are implemented.
+const std::set<std::string>& false_only_keys() {
+  static const std::set<std::string> keys = {"dynamic_img_pad", "attn_gated", "use_key_only_attn_mask",
+                                             "pos_embed_use_grid_sample", "enable_patch_interpolator"};
+  return keys;
 }
 
 /// Whether an argument, which is not None, makes NaFlexViT build the blocks of Eva.
@@ -288,12 +285,12 @@ TimmPool read_timm_pool(const Json& value) {
 
 void apply_timm_arg(TimmArgs& args, const std::string& key, const Json& value) {
   if (inert_keys().contains(key)) return;
-  if (value.is_null() && apply_timm_null(args, key, value)) return;
-  if (const auto neutral = neutral_values().find(key); neutral != neutral_values().end()) {
-    VIT_CHECK(value.as_bool() == neutral->second, kWhere.with(ErrorKind::unsupported), value.where(), " = ",
-              neutral->second ? "false" : "true", " is not implemented");
+  if (false_only_keys().contains(key)) {
+    VIT_CHECK(value.is_null() || !value.as_bool(), kWhere.with(ErrorKind::unsupported), value.where(),
+              " = true is not implemented");
     return;
   }
+  if (value.is_null() && apply_timm_null(args, key, value)) return;
   if (args.timm_class == TimmClass::naflex && !value.is_null()) {
     VIT_CHECK(!asks_for_eva_blocks(key, value), kWhere.with(ErrorKind::unsupported), value.where(),
               ": blocks of Eva in a NaFlex model are not implemented");

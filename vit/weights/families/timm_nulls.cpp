@@ -41,11 +41,9 @@ const std::set<std::string>& switches() {
   return keys;
 }
 
-/// Arguments of which only None, their default, is implemented, and switches for which that is false.
+/// Arguments of which only None, their default, is implemented.
 const std::set<std::string>& null_only_keys() {
-  static const std::set<std::string> keys = {
-      "rope_mrope_section",     "rope_ref_feat_shape",       "input_norm_layer", "attn_gated",
-      "use_key_only_attn_mask", "pos_embed_use_grid_sample", "dynamic_img_pad",  "enable_patch_interpolator"};
+  static const std::set<std::string> keys = {"rope_mrope_section", "rope_ref_feat_shape", "input_norm_layer"};
   return keys;
 }
 
