@@ -14,8 +14,10 @@ endif()
 option(VIT_SERVE "Build vit serve if Boost.Beast is installed" ON)
 
 set(VIT_RINGS "")  # that are built
+set(VIT_CORE_OPTIONS "")  # of a build without rings, for tests
 foreach(ring dense prompts pages anomaly fit index show)
   string(TOUPPER ${ring} option)
+  list(APPEND VIT_CORE_OPTIONS -DVIT_RING_${option}=OFF)
   if(VIT_RING_${option})
     list(APPEND VIT_RINGS ${ring})
   endif()

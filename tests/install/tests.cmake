@@ -54,9 +54,13 @@ if(OpenCV_DIR)
                        PASS_REGULAR_EXPRESSION "Found OpenCV: [^\n]*components: core.*${patch_shape}")
 endif()
 
-# Compiled together, neither optimized nor with symbols: this is about targets and headers, and should not take as long as the
-# build itself.
-install_consumer(fetch_content fetch_content -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DVIT_UNITY=ON -DVIT_PRECOMPILED_HEADERS=ON
+# Compiled together, neither optimized nor with symbols, and without a compiler cache only the core: this is about targets and
+# headers, and should not take as long as the build itself.
+set(install_core "")
+if(NOT VIT_CCACHE)
+  set(install_core ${VIT_CORE_OPTIONS} -DVIT_ANALYSIS=OFF)
+endif()
+install_consumer(fetch_content fetch_content ${install_core} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DVIT_UNITY=ON -DVIT_PRECOMPILED_HEADERS=ON
                  "-DFETCHCONTENT_SOURCE_DIR_VIT=${PROJECT_SOURCE_DIR}"
                  "-DCMAKE_CXX_COMPILER_LAUNCHER=${install_launcher}")
 

@@ -2,11 +2,7 @@
 # them; without one nothing is built twice just for this.
 if(TARGET vit_program AND PROJECT_IS_TOP_LEVEL AND NOT VIT_SANITIZE AND VIT_CCACHE)
   set(core "${PROJECT_BINARY_DIR}_core")  # as deep as this one: relative paths in commands are the same
-  set(options -DVIT_SERVE=OFF -DVIT_BUILD_FUZZERS=OFF)
-  foreach(ring dense prompts pages anomaly fit index show)
-    string(TOUPPER ${ring} upper)
-    list(APPEND options -DVIT_RING_${upper}=OFF)
-  endforeach()
+  set(options ${VIT_CORE_OPTIONS} -DVIT_SERVE=OFF -DVIT_BUILD_FUZZERS=OFF)
   foreach(option BUILD_SHARED_LIBS CMAKE_BUILD_TYPE CMAKE_CXX_COMPILER CMAKE_C_COMPILER CMAKE_CXX_FLAGS CMAKE_CXX_FLAGS_RELEASE
                  VIT_HARDEN VIT_OPENCV VIT_OPENMP VIT_PRECOMPILED_HEADERS VIT_UNITY VIT_WERROR)
     if(DEFINED ${option})
