@@ -123,20 +123,20 @@ Arrays with_blocks_as_one(const Arrays& arrays) {
   return out;
 }
 
-ModelOptions options() {
-  return {
-      .architecture = "vit_base_patch16_siglip_224",
-      .overrides = {{"img_size", std::to_string(kRows * kPatch) + "x" + std::to_string(kColumns * kPatch)}}};
+ModelOptions options(std::size_t rows = kRows, std::size_t columns = kColumns) {
+  return {.architecture = "vit_base_patch16_siglip_224",
+          .overrides = {{"img_size", std::to_string(rows * kPatch) + "x" + std::to_string(columns * kPatch)},
+                        {"patch_size", std::to_string(kPatch)}}};
 }
 
-std::vector<float> pooled(const Arrays& arrays) {
+std::vector<float> pooled(const Arrays& arrays, std::size_t rows = kRows, std::size_t columns = kColumns) {
   const test::TemporaryFolder folder;
   const LoadedTower<ModelConfig> checkpoint =
-      load_checkpoint(folder.write("model.npz", npz(arrays)), options());
+      load_checkpoint(folder.write("model.npz", npz(arrays)), options(rows, columns));
   const VisionTransformer model(checkpoint.config, checkpoint.weights, kernels::default_kernels());
   ForwardMemory memory;
   Outputs outputs;
-  model.forward(test::random_pixels(1, kRows * kPatch, kColumns * kPatch), {Output::pooled}, /*threads=*/1,
+  model.forward(test::random_pixels(1, rows * kPatch, columns * kPatch), {Output::pooled}, /*threads=*/1,
                 memory, outputs);
   const TensorView<const float> values = internal::OutputWriter(outputs).find(Output::pooled);
   return {values.data(), values.data() + values.num_elements()};
@@ -185,6 +185,43 @@ TEST_CASE("google: positions that are not stored are sines and cosines of column
     }
   }
   const std::vector<float> expected = pooled(stored), computed = pooled(siglip(false));
+  REQUIRE(computed.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(computed[i] == doctest::Approx(expected[i]).epsilon(1e-4));
+}
+
+TEST_CASE("google: patches of another size than the architecture's are an Error that names the option") {
+  ModelOptions asked = options();
+  asked.overrides.erase("patch_size");
+  const test::TemporaryFolder folder;
+  const auto path = folder.write("model.npz", npz(siglip(true)));
+  CHECK_ERROR(
+      ErrorKind::unsupported,
+      ("model.npz", "embedding/kernel", "4 x 4", "vit_base_patch16_siglip_224", "16 x 16", "patch_size"),
+      load_checkpoint(path, asked));
+  asked.overrides["patch_size"] = "8";
+  CHECK_ERROR(ErrorKind::unsupported, ("4 x 4", "the option asks for 8 x 8"), load_checkpoint(path, asked));
+}
+
+TEST_CASE("google: a table is resampled bilinearly for another img_size, as timm does while loading") {
+  constexpr std::size_t kEdge = 2, kWide = 4;
+  Arrays square = siglip(false), wide = square;
+  Array& small = square[std::string(kPrefix) + "pos_embedding"];
+  Array& large = wide[std::string(kPrefix) + "pos_embedding"];
+  small.shape = {1, kEdge * kEdge, kWidth};
+  large.shape = {1, kEdge * kWide, kWidth};
+  for (std::size_t i = 0; i < kEdge * kEdge * kWidth; ++i)
+    small.values.push_back(std::sin(static_cast<float>(i * i)));
+  for (std::size_t y = 0; y < kEdge; ++y) {
+    for (const float share : {0.0f, 0.25f, 0.75f, 1.0f}) {
+      for (std::size_t c = 0; c < kWidth; ++c) {
+        const float left = small.values[y * kEdge * kWidth + c];
+        const float right = small.values[(y * kEdge + 1) * kWidth + c];
+        large.values.push_back(left + share * (right - left));
+      }
+    }
+  }
+  const std::vector<float> expected = pooled(wide, kEdge, kWide), computed = pooled(square, kEdge, kWide);
   REQUIRE(computed.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i)
     CHECK(computed[i] == doctest::Approx(expected[i]).epsilon(1e-4));

@@ -104,10 +104,27 @@ Layout layout_of(const SourceFiles& files) {
   return layout;
 }
 
+/// timm resizes the patches of these files to those of its model (FlexiViT's, of 32, to 16); here they keep
+/// the size that they are stored with, which the caller must have asked for.
+void check_patch_size(const SourceFiles& files, const Architecture& architecture, const Published& model) {
+  const bool is_given = files.options.overrides.contains("patch_size");
+  const std::size_t asked = is_given ? model.args.patch_size : declared_args(files, architecture).patch_size;
+  const std::size_t stored = model.stored.patch_size;
+  VIT_CHECK(asked == stored, kWhere.with(ErrorKind::unsupported), files.weights_name, ": ", kAnchor,
+            " has patches of ", stored, " x ", stored, ", ", is_given ? "the option" : architecture.name,
+            " asks for ", asked, " x ", asked, ", to which timm would resize them; only ",
+            override_name("patch_size"), " = \"", stored, "\", the size in the file, is implemented");
+}
+
 ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) {
   Layout layout = layout_of(files);
   Published model = read_published(files, architecture, stored_args(files, architecture, layout), "timm");
+  check_patch_size(files, architecture, model);
   std::vector<std::string> notes = {"arrays of Flax; all other rules are timm's, which converts them"};
+  if (files.options.overrides.contains("img_size") && !computes_positions(files, counts_kinds(files))) {
+    model.config.position.resampling = TableResampling::bilinear;
+    notes.push_back("the table is resampled bilinearly, as timm does while loading for another img_size");
+  }
   model.config.head.pooler = files.find("pre_logits/kernel") != nullptr;
   if (computes_positions(files, counts_kinds(files)))
     notes.push_back(
