@@ -239,6 +239,26 @@ TEST_CASE("weights: --set img_size moves the native size and leaves the table, a
   CHECK(load_bare(copy, scratch, options).config.position.added_grid == GridSize{3, 4});
 }
 
+TEST_CASE("weights: --set img_size resamples the tables of FlexiViT and RADIO as timm does while loading") {
+  FileCopy copy(test::data_path("golden/models/timm-vit"));
+  FileCopy::Entry& table = copy.at("pos_embed");
+  REQUIRE(table.shape[1] == 1 + 3 * 3);
+  table.bytes.resize(table.bytes.size() / 10 * 9);
+  table.shape[1] = 3 * 3;
+  const ScratchFolder scratch("bilinear");
+  const auto rule = [&](const char* architecture, const char* size) {
+    ModelOptions options = named(architecture, "3");
+    if (size != nullptr) options.overrides["img_size"] = size;
+    return load_bare(copy, scratch, options).config.position.resampling;
+  };
+  CHECK(rule("flexivit_base", "40x32") == TableResampling::bilinear);
+  CHECK(rule("flexivit_base", nullptr) == TableResampling::bicubic_antialias);
+  copy.remove("norm.weight").remove("norm.bias").add("reg_token", {1, 7, copy.at("pos_embed").shape[2]});
+  CHECK(rule("vit_large_patch16_radio_v3", "40x32") == TableResampling::bilinear);
+  CHECK(rule("vit_base_patch16_radio_v3", "40x32") == TableResampling::bilinear_aligned);
+  CHECK(rule("vit_base_patch16_radio_v3", nullptr) == TableResampling::bicubic_antialias);
+}
+
 TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {
   SKIP_WITHOUT_SHARED("fixtures/models/timm-dinov2");
   const fs::path folder = test::shared_path("fixtures/models/timm-dinov2");

@@ -128,10 +128,10 @@ std::vector<std::string> read_labels(const SourceFiles& files, std::size_t num_c
 
 /// overrides["img_size"] moves the native size, not the table: where that has the rows of the file's own size
 /// it keeps that grid and is resampled, as for other sizes. Of a bare file with a table that is not square
-/// the option gives the grid. timm resamples the tables of FlexiViT and RADIO bilinearly while loading and
-/// like all others at run time; here they are always resampled as at run time.
-void keep_stored_table(const SourceFiles& files, const Layout& layout, const TimmArgs& stored_args,
-                       ModelConfig& config) {
+/// the option gives the grid. timm resamples the tables of FlexiViT and RADIO bilinearly while loading, which
+/// is what the option asks for, and like all others at run time.
+void keep_stored_table(const SourceFiles& files, const Layout& layout, const Architecture& architecture,
+                       const TimmArgs& stored_args, ModelConfig& config) {
   PositionConfig& position = config.position;
   if (position.added == AddedTable::none || !files.options.overrides.contains("img_size")) return;
   const TensorEntry* const table = files.find(layout, Part::position_table);
@@ -140,6 +140,15 @@ void keep_stored_table(const SourceFiles& files, const Layout& layout, const Tim
                            stored_args.image_width / config.patch.size};
   const std::size_t rows = table->shape[table->shape.size() - 2];
   if (rows == position.added_prefix_rows + stored.rows * stored.columns) position.added_grid = stored;
+  if (position.resampling != TableResampling::bicubic_antialias) return;  // a rule of its own
+  const auto is_called = [&](std::string_view part) {
+    return architecture.name.find(part) != architecture.name.npos;
+  };
+  if (is_called("patch16_radio_v3") && (is_called("base") || is_called("huge"))) {
+    position.resampling = TableResampling::bilinear_aligned;
+  } else if (is_called("flexi") || is_called("radio")) {
+    position.resampling = TableResampling::bilinear;
+  }
 }
 
 /// The same of a table of relative positions; of a bare file it is that of a square.
@@ -219,7 +228,7 @@ ParsedModel finish(const SourceFiles& files, const Architecture& architecture, P
   ignored.push_back(kAlways);
   if (published.config.head.num_classes == 0) ignored.push_back(kClassifier);
   ignored.push_back(noted_projector(files));
-  keep_stored_table(files, layout, published.stored, published.config);
+  keep_stored_table(files, layout, architecture, published.stored, published.config);
   keep_relative_table(files, layout, published.stored, published.config);
   if (files.has_weights) check_facts(files, layout, published.config, notes);
   if (head_projects(files, layout, architecture.projection_dim, published.config))
