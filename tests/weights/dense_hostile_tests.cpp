@@ -20,6 +20,7 @@
 #include "vit/io/safetensors.h"
 #include "vit/model.h"
 #include "vit/weights/checkpoint/checkpoint_folder.h"
+#include "vit/weights/checkpoint/open_weights.h"
 
 namespace vit {
 namespace {
@@ -183,6 +184,41 @@ TEST_CASE("weights: head files that are cut off anywhere are an Error") {
       CHECK(!failure_of(golden / "model.safetensors", options).empty());
     }
   }
+}
+
+TEST_CASE("weights: a file with backbone and head is either of them, and both") {
+  const fs::path golden = test::data_path("golden/dense/dinov2-heads");
+  const auto add = [](const internal::TensorFile& file, const std::string& prefix,
+                      std::vector<internal::TensorToWrite>& tensors,
+                      std::vector<std::vector<std::byte>>& bytes) {
+    for (const internal::TensorEntry& entry : file.entries()) {
+      bytes.push_back(entry.bytes.copy());
+      tensors.push_back({prefix + entry.name, entry.dtype, entry.shape, bytes.back()});
+    }
+  };
+  const internal::TensorFile backbone = internal::open_safetensors(golden / "model.safetensors"),
+                             head = internal::open_safetensors(golden / "nyu_linear_head.safetensors");
+  std::vector<internal::TensorToWrite> tensors;
+  std::vector<std::vector<std::byte>> bytes;
+  add(backbone, "backbone.", tensors, bytes);
+  add(head, "", tensors, bytes);
+  const test::TemporaryFolder folder;
+  const fs::path whole = folder.path() / "nyu_linear_whole.safetensors";
+  internal::write_safetensors(whole, tensors);
+  for (const fs::path& model : {golden / "model.safetensors", whole}) {
+    for (const fs::path& with : {golden / "nyu_linear_head.safetensors", whole}) {
+      CAPTURE(model.string() + " " + with.string());
+      const internal::TensorFile found = internal::open_with_head(model, with);
+      CHECK(found.entries().size() == tensors.size());
+      for (const internal::TensorFile* part : {&backbone, &head}) {
+        for (const internal::TensorEntry& entry : part->entries())
+          CHECK(found.at(entry.name).bytes.copy() == entry.bytes.copy());
+      }
+    }
+  }
+  ModelOptions options;
+  options.dense.head = whole;
+  CHECK(failure_of(golden / "model.safetensors", options).empty());
 }
 
 TEST_CASE("weights: of DINOv2's heads no blocks are guessed, and a depth without bins is refused") {

@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/checkpoint_files.h"
@@ -257,6 +259,52 @@ TEST_CASE("weights: --set img_size resamples the tables of FlexiViT and RADIO as
   CHECK(rule("vit_large_patch16_radio_v3", "40x32") == TableResampling::bilinear);
   CHECK(rule("vit_base_patch16_radio_v3", "40x32") == TableResampling::bilinear_aligned);
   CHECK(rule("vit_base_patch16_radio_v3", nullptr) == TableResampling::bicubic_antialias);
+}
+
+TEST_CASE("weights: the classifier next to a backbone of Meta reads class token and mean of the patches") {
+  FileCopy copy(test::data_path("golden/models/timm-vit"));
+  const std::size_t width = copy.at("norm.weight").shape.front(), classes = 3;
+  copy.remove("head.weight").remove("head.bias");
+  for (const char* block : {"blocks.0.", "blocks.1."}) {
+    for (const char* gamma : {"ls1.gamma", "ls2.gamma"}) {
+      copy.add(block + std::string(gamma), {width});
+      std::vector<float> ones(width, 1.0f);
+      std::memcpy(copy.at(block + std::string(gamma)).bytes.data(), ones.data(), width * sizeof(float));
+    }
+  }
+  const auto joined = [&](std::size_t vectors) {
+    FileCopy both = copy;
+    add_prefix(both, "backbone.");
+    both.add("linear_head.weight", {classes, vectors * width}).add("linear_head.bias", {classes});
+    std::vector<float> weight(classes * vectors * width);
+    for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = std::sin(static_cast<float>(i));
+    std::memcpy(both.at("linear_head.weight").bytes.data(), weight.data(), weight.size() * sizeof(float));
+    return std::pair(both, weight);
+  };
+  const ScratchFolder scratch("hub_classifier");
+  auto [file, weight] = joined(2);
+  const LoadedTower<ModelConfig> model = load_bare(file, scratch, named("dinov2_vits14", "3"));
+  REQUIRE(model.config.head.num_classes == classes);
+  const Results results = run_native(model);
+  const std::size_t patches = results.tokens.size() / width - 1;
+  for (std::size_t k = 0; k < classes; ++k) {
+    double expected = 0.0;
+    for (std::size_t c = 0; c < width; ++c) {
+      double mean = 0.0;
+      for (std::size_t patch = 1; patch <= patches; ++patch) mean += results.tokens[patch * width + c];
+      mean /= static_cast<double>(patches);
+      expected += weight[k * 2 * width + c] * static_cast<double>(results.tokens[c]) +
+                  weight[(k * 2 + 1) * width + c] * mean;
+    }
+    CHECK(results.logits[k] == doctest::Approx(expected).epsilon(1e-4));
+  }
+  // that of four blocks is refused, and can be left out
+  FileCopy four = joined(5).first;
+  CHECK_ERROR(ErrorKind::unsupported, ("linear_head", "four blocks", "num_classes"),
+              load_bare(four, scratch, named("dinov2_vits14", "3")));
+  ModelOptions without = named("dinov2_vits14", "3");
+  without.overrides["num_classes"] = "0";
+  CHECK(run_native(load_bare(four, scratch, without)).tokens == results.tokens);
 }
 
 TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {

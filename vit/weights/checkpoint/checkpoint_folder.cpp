@@ -280,7 +280,7 @@ TensorFile CheckpointFolder::open_files() const {
   if (!files_.has_weights()) return TensorFile({.path = path()});
   if (files_.set != WeightSet::one) return open_together(files_.weights, path());
   const fs::path& file = files_.weights.front();
-  if (!options_.dense.head.empty()) return open_together({file, options_.dense.head}, file);
+  if (!options_.dense.head.empty()) return open_with_head(file, options_.dense.head);
   const bool only_tower = is_whole_model_of_language() && !is_page_model(*own_config());
   return open_weights(file, only_tower ? is_tower_name : nullptr);
 }

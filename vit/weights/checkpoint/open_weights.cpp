@@ -32,6 +32,19 @@ TensorFile open_by_name(const fs::path& file, WantsTensor wants) {
        "shards expected");
 }
 
+/// What a model with a head puts in front of the names of the model without it.
+constexpr std::string_view kBackbone = "backbone.";
+constexpr std::string_view kNone = "\n";  // starts no name
+
+/// Adds the tensors of the model in a file, of its own dictionary, but those whose names start with
+/// `left_out`.
+void add(const fs::path& path, TensorFile::Contents& all, std::string_view left_out = kNone) {
+  const TensorFile file = find_model(open_weights(path), "").tensors;
+  for (const TensorEntry& entry : file.entries()) {
+    if (!entry.name.starts_with(left_out)) all.entries.push_back(entry);
+  }
+}
+
 }  // namespace
 
 TensorFile open_weights(const fs::path& path, WantsTensor wants) {
@@ -44,10 +57,17 @@ TensorFile open_weights(std::span<const std::byte> file, const fs::path& name) {
 
 TensorFile open_together(const std::vector<fs::path>& files, const fs::path& path) {
   TensorFile::Contents all{.path = path};
-  for (const fs::path& file : files) {
-    const TensorFile one = find_model(open_weights(file), "").tensors;  // of its own dictionary
-    all.entries.insert(all.entries.end(), one.entries().begin(), one.entries().end());
+  for (const fs::path& file : files) add(file, all);
+  return TensorFile(std::move(all));
+}
+
+TensorFile open_with_head(const fs::path& model, const fs::path& head) {
+  TensorFile::Contents all{.path = model};
+  add(model, all, "decode_head.");
+  for (TensorEntry& entry : all.entries) {
+    if (entry.name.starts_with(kBackbone)) entry.name.erase(0, kBackbone.size());
   }
+  add(head, all, kBackbone);
   return TensorFile(std::move(all));
 }
 

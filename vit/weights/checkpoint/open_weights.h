@@ -18,5 +18,8 @@ TensorFile open_weights(const std::filesystem::path& file, WantsTensor wants = n
 TensorFile open_weights(std::span<const std::byte> file, const std::filesystem::path& name);
 /// The tensors of several files as those of one, called `path`. Throws Error if a name occurs twice.
 TensorFile open_together(const std::vector<std::filesystem::path>& files, const std::filesystem::path& path);
+/// The same of a backbone and a head, "decode_head.*". Either file, or one that is given twice, may be the
+/// whole model: of `model` the head is left out, of `head` the backbone, "backbone.*".
+TensorFile open_with_head(const std::filesystem::path& model, const std::filesystem::path& head);
 
 }  // namespace vit::internal

@@ -1,9 +1,12 @@
 // Meta's own DINOv2 and DINOv3 files. DINOv2 resamples its table with a scale shifted by a tenth; DINOv3
 // stores its periods rounded to bfloat16 and masks the bias of k. Source: facebookresearch/dinov2 and dinov3,
 // models/vision_transformer.py, layers/attention.py, layers/rope_position_encoding.py.
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "vit/base/check.h"
+#include "vit/io/in_quotes.h"
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
@@ -30,6 +33,55 @@ constexpr Row kShared[] = {
     {Part::head_weight, "head.*"},
 };
 static_assert(is_complete(kShared));
+
+// ------------------------------------------------------------------------- the classifiers of both hubs
+
+/// hub/classifiers.py puts backbone and classifier next to each other. The latter reads class token and mean
+/// of the patches, or the class tokens of four blocks and that mean.
+constexpr std::string_view kBackbone = "backbone.";
+constexpr Row kHubHead[] = {at(Place::outside, {Part::head_weight, "linear_head.*"})};
+static_assert(is_sound(kHubHead));
+
+/// A classifier next to the backbone.
+struct HubHead {
+  std::string front;     // of the names of both
+  std::size_t read = 0;  // vectors: 2, or 5
+};
+
+/// Nothing if a classifier reads another number: it belongs to a user's own script.
+std::optional<HubHead> find_hub_head(const SourceFiles& files, const Match& match) {
+  if (!match.prefix.ends_with(kBackbone)) return std::nullopt;
+  HubHead out{match.prefix.substr(0, match.prefix.size() - kBackbone.size())};
+  const TensorEntry* const head = files.tensors.find(out.front + "linear_head.weight");
+  const TensorEntry* const norm = files.tensors.find(match.prefix + "norm.weight");
+  if (head == nullptr || norm == nullptr || head->shape.size() != 2) return std::nullopt;
+  for (const std::size_t read : {2u, 5u}) {
+    if (head->shape[1] == read * norm->num_elements()) out.read = read;
+  }
+  return out.read == 0 ? std::nullopt : std::optional(out);
+}
+
+std::optional<Match> match_meta(const SourceFiles& files) {
+  std::optional<Match> found = match_anchor(files, "patch_embed.proj.weight", kTimmPrefixes);
+  if (!found) return found;
+  if (const auto head = find_hub_head(files, *found)) found->outside = head->front;
+  return found;
+}
+
+void add_hub_head(const SourceFiles& files, Layout& layout) {
+  if (find_hub_head(files, files.match)) layout.add(kHubHead);
+}
+
+/// Throws Error for a classifier of four blocks, unless it is left out.
+void set_hub_head(const SourceFiles& files, ModelConfig& config) {
+  const auto head = find_hub_head(files, files.match);
+  if (!head || config.head.num_classes == 0) return;
+  VIT_CHECK(head->read == 2, kWhere.with(ErrorKind::unsupported), files.weights_name, ": the classifier ",
+            in_quotes(head->front + "linear_head"),
+            " reads the class tokens of four blocks, which is not computed; ", override_name("num_classes"),
+            " = \"0\" leaves it out, features stay the same");
+  config.head.input = HeadInput::class_and_patch_mean;
+}
 
 /// The hidden width of a gated MLP, which no configuration says: by the first block, so that a tensor of
 /// another width in a later one is the one that does not fit.
@@ -86,6 +138,7 @@ Layout dinov3_layout(const SourceFiles& files, const TimmArgs& args) {
   }
   if (args.swiglu) layout.add(kDinov3Gated);
   layout.add(kJointHead);
+  add_hub_head(files, layout);
   return layout;
 }
 
@@ -117,6 +170,7 @@ ParsedModel read_dinov3_as(const SourceFiles& files, const Architecture& archite
   const bool stored_periods = uses_stored_periods(files);
   if (stored_periods) model.config.position.frequencies = AxisFrequencies::stored;
   add_joint_head(files, model.config);
+  set_hub_head(files, model.config);
   std::vector<std::string> notes = {
       stored_periods ? "rotation by the stored periods, as Meta's code does; overrides[\"rope_periods\"] = "
                        "\"recomputed\" gives timm's and transformers' numbers"
@@ -126,7 +180,7 @@ ParsedModel read_dinov3_as(const SourceFiles& files, const Architecture& archite
 }
 
 std::optional<Match> match_dinov3(const SourceFiles& files) {
-  const auto found = match_anchor(files, "patch_embed.proj.weight", kTimmPrefixes);
+  const auto found = match_meta(files);
   if (!found || !files.has_weights) return std::nullopt;
   for (const char* own : {"storage_tokens", "rope_embed.periods"}) {
     if (files.tensors.find(found->prefix + own) != nullptr) return found;
@@ -144,13 +198,15 @@ static_assert(is_sound(kDinov2) && is_sound(kDinov2Gated));
 
 constexpr std::string_view kDinov2Keys[] = {"rules"};
 
-Layout dinov2_layout(const TimmArgs& args) {
-  if (args.swiglu) return {kShared, kDinov2, kDinov2Gated};
-  return {kShared, kDinov2};
+Layout dinov2_layout(const SourceFiles& files, const TimmArgs& args) {
+  Layout layout = {kShared, kDinov2};
+  if (args.swiglu) layout.add(kDinov2Gated);
+  add_hub_head(files, layout);
+  return layout;
 }
 
 ParsedModel read_dinov2_as(const SourceFiles& files, const Architecture& architecture) {
-  TimmArgs stored = stored_args(files, architecture, dinov2_layout(architecture.args));
+  TimmArgs stored = stored_args(files, architecture, dinov2_layout(files, architecture.args));
   stored.no_embed_class = false;
   const TensorEntry* const table = files.find("pos_embed");
   if (table != nullptr && table->shape.size() == 3) {
@@ -159,6 +215,7 @@ ParsedModel read_dinov2_as(const SourceFiles& files, const Architecture& archite
     set_gated_width(files, stored);
   }
   Published model = read_published(files, architecture, stored, "Meta", kDinov2Keys);
+  set_hub_head(files, model.config);
   PositionConfig& position = model.config.position;
   position.added = AddedTable::prefix_and_patches;
   position.added_prefix_rows = 1;
@@ -173,12 +230,12 @@ ParsedModel read_dinov2_as(const SourceFiles& files, const Architecture& archite
       (tenth ? "as Meta does (bicubic, scale shifted by 0.1); overrides[\"rules\"] = \"timm\" chooses timm's "
                "way"
              : "bicubic with antialias")};
-  Layout layout = dinov2_layout(model.args);
+  Layout layout = dinov2_layout(files, model.args);
   return finish(files, architecture, std::move(model), std::move(layout), {}, std::move(notes));
 }
 
 std::optional<Match> match_dinov2(const SourceFiles& files) {
-  const auto found = match_anchor(files, "patch_embed.proj.weight", kTimmPrefixes);
+  const auto found = match_meta(files);
   if (!found || !files.has_weights) return std::nullopt;
   if (is_named_by(files, "Meta", "dinov2")) return found;
   const auto has = [&](const char* name) { return files.tensors.find(found->prefix + name) != nullptr; };

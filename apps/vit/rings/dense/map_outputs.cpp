@@ -222,9 +222,10 @@ std::string missing_head(Output needed) {
   for (const Example& example : kExamples) {
     if (example.output != needed) continue;
     const std::string folder(example.repository.substr(example.repository.find('/') + 1));
-    return text("this model has no head for ", example.what, "; take one that has, such as: hf download ",
-                example.repository, " --local-dir ", folder, "; vit ", example.command, " --model ", folder,
-                " ... (a publisher's separate head file is joined with --head)");
+    return text(
+        "this model has no head for ", example.what, "; take one that has, such as: hf download ",
+        example.repository, " --local-dir ", folder, "; vit ", example.command, " --model ", folder,
+        " ... (a publisher's head file is joined with --head, and so is a file that has backbone and head)");
   }
   return "this model has no head that gives maps; a publisher's separate head file is joined with --head";
 }
