@@ -142,7 +142,8 @@ TEST_CASE("weights: DPT on its own ViT ignores no stages, and its classes show i
       std::vector<internal::TensorToWrite>{
           tensor("dpt.embeddings.patch_embeddings.projection.weight", {1, 3, 2, 2}),
           tensor("head.head.1.running_mean", {2}), tensor("head.head.4.weight", {3, 2, 1, 1})});
-  const MapOutput* const classes = head_of().find(Output::classes);
+  const DenseConfig head = head_of();
+  const MapOutput* const classes = head.find(Output::classes);
   REQUIRE(classes != nullptr);
   CHECK(classes->channels == 3);
 }

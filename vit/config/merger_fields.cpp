@@ -1,5 +1,7 @@
 #include "vit/config/merger_fields.h"
 
+#include <algorithm>
+
 namespace vit::internal {
 namespace {
 
@@ -116,7 +118,7 @@ MergerFields merger_fields(const std::optional<MergerConfig>& merger) {
   fields.deepstack = merger->deepstack;
   fields.blocks = merger->blocks;
   if (merger->tokens_after) {
-    const std::size_t count = *merger->tokens_after;
+    const std::size_t count = std::min(*merger->tokens_after, merger->steps.size());  // not validated yet
     const bool merged = count != 0 && merger->steps[count - 1].place > MergerPlace::reduce;
     fields.tokens = merged ? TokenStage::merged : TokenStage::reduced;
   }
