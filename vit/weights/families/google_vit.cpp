@@ -104,9 +104,10 @@ Layout layout_of(const SourceFiles& files) {
   return layout;
 }
 
-/// timm resizes the patches of these files to those of its model (FlexiViT's, of 32, to 16); here they keep
-/// the size that they are stored with, which the caller must have asked for.
+/// FlexiViT's files have patches of 32, which timm resizes to those of its architectures, 16; here they keep
+/// their size, which the caller must have asked for.
 void check_patch_size(const SourceFiles& files, const Architecture& architecture, const Published& model) {
+  if (!architecture.name.starts_with("flexivit")) return;
   const bool is_given = files.options.overrides.contains("patch_size");
   const std::size_t asked = is_given ? model.args.patch_size : declared_args(files, architecture).patch_size;
   const std::size_t stored = model.stored.patch_size;
