@@ -34,14 +34,13 @@ TensorFile open_by_name(const fs::path& file, WantsTensor wants) {
 
 /// What a model with a head puts in front of the names of the model without it.
 constexpr std::string_view kBackbone = "backbone.";
-constexpr std::string_view kNone = "\n";  // starts no name
 
-/// Adds the tensors of the model in a file, of its own dictionary, but those whose names start with
-/// `left_out`.
-void add(const fs::path& path, TensorFile::Contents& all, std::string_view left_out = kNone) {
+/// Adds the tensors of the model in a file, of its own dictionary, without those whose names start with
+/// `left_out`, unless that is empty.
+void add(const fs::path& path, TensorFile::Contents& all, std::string_view left_out = {}) {
   const TensorFile file = find_model(open_weights(path), "").tensors;
   for (const TensorEntry& entry : file.entries()) {
-    if (!entry.name.starts_with(left_out)) all.entries.push_back(entry);
+    if (left_out.empty() || !entry.name.starts_with(left_out)) all.entries.push_back(entry);
   }
 }
 
