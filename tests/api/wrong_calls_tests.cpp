@@ -8,9 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "tests/support/errors.h"
@@ -671,61 +669,6 @@ TEST_CASE("wrong calls: numbers that are no choice") {
     config.score = TextScore{.kind = static_cast<ClassActivation>(3)};
     validate(config);
   });
-}
-
-TEST_CASE("wrong calls: choices of dense heads that have no name") {
-  const auto of_head = [](const auto& layers, const auto& change) {
-    DenseConfig config;
-    config.branches = {{.name = "", .taps = {0}, .layers = layers, .outputs = {{}}}};
-    DenseBranch& branch = config.branches[0];
-    using Layers = std::remove_cvref_t<decltype(layers)>;
-    if constexpr (std::is_same_v<Layers, DptConfig>) branch.taps = {0, 0, 0, 0};
-    if constexpr (std::is_same_v<Layers, BoxConfig>)
-      branch.outputs = {{.meaning = Output::boxes, .channels = 4}};
-    if constexpr (std::is_same_v<Layers, MaskConfig>)
-      branch.outputs = {{.meaning = Output::masks, .channels = layers.queries},
-                        {.meaning = Output::mask_classes, .channels = 2}};
-    if constexpr (std::is_same_v<Layers, QueryBoxConfig>)
-      branch.outputs = {{.meaning = Output::boxes, .channels = 4}, {.meaning = Output::box_classes}};
-    CHECK_NOTHROW(validate(config, 1));
-    change(config, std::get<Layers>(branch.layers));
-    validate(config, 1);
-  };
-  const auto dpt = [&](const auto& change) {
-    of_head(DptConfig{.channels = {4, 4, 4, 4}, .features = 8},
-            [&](DenseConfig&, DptConfig& c) { change(c); });
-  };
-  wrong("readout", [&] { dpt([](DptConfig& c) { c.readout = static_cast<ClassReadout>(4); }); });
-  wrong("its activation",
-        [&] { dpt([](DptConfig& c) { c.readout_activation = static_cast<Activation>(6); }); });
-  wrong("fusion", [&] { dpt([](DptConfig& c) { c.fusion_size = static_cast<FusionSize>(2); }); });
-  wrong("last layers", [&] { dpt([](DptConfig& c) { c.layers = static_cast<HeadLayersKind>(3); }); });
-  wrong("size of the head", [&] { dpt([](DptConfig& c) { c.head_size = static_cast<HeadSize>(3); }); });
-  wrong("masks", [&] {
-    of_head(MaskConfig{.queries = 2},
-            [](DenseConfig&, MaskConfig& c) { c.activation = static_cast<Activation>(6); });
-  });
-  wrong("heat maps", [&] {
-    of_head(HeatmapConfig{},
-            [](DenseConfig&, HeatmapConfig& c) { c.decoder = static_cast<HeatmapDecoder>(2); });
-  });
-  wrong("tokens of boxes", [&] {
-    of_head(BoxConfig{}, [](DenseConfig&, BoxConfig& c) { c.tokens = static_cast<BoxTokens>(2); });
-  });
-  wrong("boxes", [&] {
-    of_head(BoxConfig{}, [](DenseConfig&, BoxConfig& c) { c.activation = static_cast<Activation>(6); });
-  });
-  wrong("levels", [&] {
-    of_head(QueryBoxConfig{},
-            [](DenseConfig&, QueryBoxConfig& c) { c.levels[0] = static_cast<MapScale>(3); });
-  });
-  const auto linear = [&](const auto& change) {
-    of_head(LinearMapConfig{}, [&](DenseConfig& c, LinearMapConfig&) { change(c); });
-  };
-  wrong("finish",
-        [&] { linear([](DenseConfig& c) { c.branches[0].outputs[0].finish = static_cast<MapFinish>(6); }); });
-  wrong("unit", [&] { linear([](DenseConfig& c) { c.depth_unit = static_cast<DepthUnit>(3); }); });
-  wrong("resizing", [&] { linear([](DenseConfig& c) { c.to_image = static_cast<ImageResize>(3); }); });
 }
 
 TEST_CASE("wrong calls: positions") {

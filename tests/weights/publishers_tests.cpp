@@ -298,13 +298,11 @@ TEST_CASE("weights: the classifier next to a backbone of Meta reads class token 
     }
     CHECK(results.logits[k] == doctest::Approx(expected).epsilon(1e-4));
   }
-  // that of four blocks is refused, and can be left out
+  // that of four blocks is left out
   FileCopy four = joined(5).first;
-  CHECK_ERROR(ErrorKind::unsupported, ("linear_head", "four blocks", "num_classes"),
-              load_bare(four, scratch, named("dinov2_vits14", "3")));
-  ModelOptions without = named("dinov2_vits14", "3");
-  without.overrides["num_classes"] = "0";
-  CHECK(run_native(load_bare(four, scratch, without)).tokens == results.tokens);
+  const LoadedTower<ModelConfig> features = load_bare(four, scratch, named("dinov2_vits14", "3"));
+  CHECK(features.config.head.num_classes == 0);
+  CHECK(run_native(features).tokens == results.tokens);
 }
 
 TEST_CASE("weights: Meta's DINOv2 has timm's names and a table of its own") {

@@ -20,11 +20,6 @@ void check_range(const std::string& branch, const char* field, std::size_t value
 }
 
 void validate_layers(const DptConfig& c, const DenseBranch& branch) {
-  check_choice(kWhere, "readout", c.readout, ClassReadout::concatenated);
-  check_choice(kWhere, "readout_activation", c.readout_activation, Activation::relu);
-  check_choice(kWhere, "fusion_size", c.fusion_size, FusionSize::doubled);
-  check_choice(kWhere, "layers", c.layers, HeadLayersKind::linear);
-  check_choice(kWhere, "head_size", c.head_size, HeadSize::patches);
   check_range(branch.name, "taps", branch.taps.size(), 4, 4);
   check_range(branch.name, "channel numbers of taps", c.channels.size(), 4, 4);
   for (const std::size_t channels : c.channels)
@@ -50,7 +45,6 @@ void validate_layers(const MaskConfig& c, const DenseBranch& branch) {
   check_range(branch.name, "taps", branch.taps.size(), 1, 1);
   check_range(branch.name, "queries", c.queries, 1, 4096);
   check_range(branch.name, "doublings", c.doublings, 0, 4);
-  check_choice(kWhere, "activation", c.activation, Activation::relu);
   VIT_CHECK(branch.tap_norm, kWhere, "masks are made of normalized tokens");
   VIT_CHECK(branch.outputs.size() == 2 && branch.outputs[0].meaning == Output::masks &&
                 branch.outputs[0].channels == c.queries &&
@@ -59,7 +53,6 @@ void validate_layers(const MaskConfig& c, const DenseBranch& branch) {
 }
 
 void validate_layers(const HeatmapConfig& c, const DenseBranch& branch) {
-  check_choice(kWhere, "decoder", c.decoder, HeatmapDecoder::classic);
   check_range(branch.name, "taps", branch.taps.size(), 1, 1);
   check_range(branch.name, "enlargement", c.enlarged, 1, 16);
   check_range(branch.name, "channels of the decoder", c.channels, 1, kMaxMapChannels);
@@ -67,8 +60,6 @@ void validate_layers(const HeatmapConfig& c, const DenseBranch& branch) {
 }
 
 void validate_layers(const BoxConfig& c, const DenseBranch& branch) {
-  check_choice(kWhere, "tokens", c.tokens, BoxTokens::patches);
-  check_choice(kWhere, "activation", c.activation, Activation::relu);
   check_range(branch.name, "taps", branch.taps.size(), 1, 1);
   VIT_CHECK(std::isfinite(c.times_norm_eps) && c.times_norm_eps >= 0 && c.times_norm_eps < 1, kWhere,
             "the epsilon of the norm of boxes must be in [0, 1), got ", c.times_norm_eps);
@@ -81,7 +72,6 @@ void validate_layers(const BoxConfig& c, const DenseBranch& branch) {
 
 void validate_layers(const QueryBoxConfig& c, const DenseBranch& branch) {
   check_range(branch.name, "maps that queries sample", c.levels.size(), 1, 4);
-  for (const MapScale level : c.levels) check_choice(kWhere, "levels", level, MapScale::twice);
   check_range(branch.name, "width of queries", c.width, 4, kMaxMapChannels);
   check_range(branch.name, "inner channels", c.inner, 1, kMaxMapChannels);
   check_range(branch.name, "pairs of convolutions", c.pairs, 0, 64);
@@ -108,7 +98,6 @@ void validate_layers(const QueryBoxConfig& c, const DenseBranch& branch) {
 }
 
 void validate_output(const MapOutput& output, const std::string& branch) {
-  check_choice(kWhere, "finish", output.finish, MapFinish::log_bins);
   check_range(branch, "channels of an output", output.channels, 1, 65536);
   for (const float value : {output.scale, output.offset, output.lowest, output.highest}) {
     VIT_CHECK(std::isfinite(value) && std::abs(value) <= 1e9f, kWhere,
@@ -162,8 +151,6 @@ void validate(const DenseConfig& config, std::size_t depth) {
     for (const MapOutput& output : branch.outputs) validate_output(output, branch.name);
     std::visit([&](const auto& layers) { validate_layers(layers, branch); }, branch.layers);
   }
-  check_choice(kWhere, "depth_unit", config.depth_unit, DepthUnit::relative);
-  check_choice(kWhere, "to_image", config.to_image, ImageResize::bilinear_corners);
   VIT_CHECK(std::isfinite(config.box_threshold), kWhere, "a threshold of ", config.box_threshold);
   const std::size_t count = num_labeled(config);
   VIT_CHECK(config.labels.empty() || config.labels.size() == count, kWhere, config.labels.size(),

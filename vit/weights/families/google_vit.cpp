@@ -108,13 +108,12 @@ Layout layout_of(const SourceFiles& files) {
 /// their size, which the caller must have asked for.
 void check_patch_size(const SourceFiles& files, const Architecture& architecture, const Published& model) {
   if (!architecture.name.starts_with("flexivit")) return;
-  const bool is_given = files.options.overrides.contains("patch_size");
-  const std::size_t asked = is_given ? model.args.patch_size : declared_args(files, architecture).patch_size;
   const std::size_t stored = model.stored.patch_size;
-  VIT_CHECK(asked == stored, kWhere.with(ErrorKind::unsupported), files.weights_name, ": ", kAnchor,
-            " has patches of ", stored, " x ", stored, ", ", is_given ? "the option" : architecture.name,
-            " asks for ", asked, " x ", asked, ", to which timm would resize them; only ",
-            override_name("patch_size"), " = \"", stored, "\", the size in the file, is implemented");
+  const std::size_t asked =
+      files.options.overrides.contains("patch_size") ? model.args.patch_size : architecture.args.patch_size;
+  VIT_CHECK(asked == stored, kWhere.with(ErrorKind::unsupported), files.weights_name, ": patches of ", stored,
+            ", which timm resizes to ", asked,
+            ", are computed in their own size only: ", override_name("patch_size"), " = \"", stored, "\"");
 }
 
 ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) {

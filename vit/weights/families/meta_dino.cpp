@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "vit/base/check.h"
-#include "vit/io/in_quotes.h"
 #include "vit/weights/families/published.h"
 
 namespace vit::internal {
@@ -36,51 +35,36 @@ static_assert(is_complete(kShared));
 
 // ------------------------------------------------------------------------- the classifiers of both hubs
 
-/// hub/classifiers.py puts backbone and classifier next to each other. The latter reads class token and mean
-/// of the patches, or the class tokens of four blocks and that mean.
+/// hub/classifiers.py puts backbone and classifier next to each other.
 constexpr std::string_view kBackbone = "backbone.";
 constexpr Row kHubHead[] = {at(Place::outside, {Part::head_weight, "linear_head.*"})};
 static_assert(is_sound(kHubHead));
 
-/// A classifier next to the backbone.
-struct HubHead {
-  std::string front;     // of the names of both
-  std::size_t read = 0;  // vectors: 2, or 5
-};
-
-/// Nothing if a classifier reads another number: it belongs to a user's own script.
-std::optional<HubHead> find_hub_head(const SourceFiles& files, const Match& match) {
-  if (!match.prefix.ends_with(kBackbone)) return std::nullopt;
-  HubHead out{match.prefix.substr(0, match.prefix.size() - kBackbone.size())};
-  const TensorEntry* const head = files.tensors.find(out.front + "linear_head.weight");
+/// Whether there is a classifier that reads class token and mean of the patches; those that read the class
+/// tokens of four blocks as well, or something else, are left out.
+bool has_hub_head(const SourceFiles& files, const Match& match) {
+  if (!match.prefix.ends_with(kBackbone)) return false;
+  const std::string front = match.prefix.substr(0, match.prefix.size() - kBackbone.size());
+  const TensorEntry* const head = files.tensors.find(front + "linear_head.weight");
   const TensorEntry* const norm = files.tensors.find(match.prefix + "norm.weight");
-  if (head == nullptr || norm == nullptr || head->shape.size() != 2) return std::nullopt;
-  for (const std::size_t read : {2u, 5u}) {
-    if (head->shape[1] == read * norm->num_elements()) out.read = read;
-  }
-  return out.read == 0 ? std::nullopt : std::optional(out);
+  return head != nullptr && norm != nullptr && head->shape.size() == 2 &&
+         head->shape[1] == 2 * norm->num_elements();
 }
 
 std::optional<Match> match_meta(const SourceFiles& files) {
   std::optional<Match> found = match_anchor(files, "patch_embed.proj.weight", kTimmPrefixes);
-  if (!found) return found;
-  if (const auto head = find_hub_head(files, *found)) found->outside = head->front;
+  if (found && has_hub_head(files, *found))
+    found->outside = found->prefix.substr(0, found->prefix.size() - kBackbone.size());
   return found;
 }
 
 void add_hub_head(const SourceFiles& files, Layout& layout) {
-  if (find_hub_head(files, files.match)) layout.add(kHubHead);
+  if (has_hub_head(files, files.match)) layout.add(kHubHead);
 }
 
-/// Throws Error for a classifier of four blocks, unless it is left out.
 void set_hub_head(const SourceFiles& files, ModelConfig& config) {
-  const auto head = find_hub_head(files, files.match);
-  if (!head || config.head.num_classes == 0) return;
-  VIT_CHECK(head->read == 2, kWhere.with(ErrorKind::unsupported), files.weights_name, ": the classifier ",
-            in_quotes(head->front + "linear_head"),
-            " reads the class tokens of four blocks, which is not computed; ", override_name("num_classes"),
-            " = \"0\" leaves it out, features stay the same");
-  config.head.input = HeadInput::class_and_patch_mean;
+  if (config.head.num_classes != 0 && has_hub_head(files, files.match))
+    config.head.input = HeadInput::class_and_patch_mean;
 }
 
 /// The hidden width of a gated MLP, which no configuration says: by the first block, so that a tensor of

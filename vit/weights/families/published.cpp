@@ -141,12 +141,10 @@ void keep_stored_table(const SourceFiles& files, const Layout& layout, const Arc
   const std::size_t rows = table->shape[table->shape.size() - 2];
   if (rows == position.added_prefix_rows + stored.rows * stored.columns) position.added_grid = stored;
   if (position.resampling != TableResampling::bicubic_antialias) return;  // a rule of its own
-  const auto is_called = [&](std::string_view part) {
-    return architecture.name.find(part) != architecture.name.npos;
-  };
-  if (is_called("patch16_radio_v3") && (is_called("base") || is_called("huge"))) {
+  const std::string_view name = architecture.name;
+  if (name.ends_with("base_patch16_radio_v3") || name.ends_with("huge_patch16_radio_v3")) {
     position.resampling = TableResampling::bilinear_aligned;
-  } else if (is_called("flexi") || is_called("radio")) {
+  } else if (name.starts_with("flexivit") || name.find("_radio_") != name.npos) {
     position.resampling = TableResampling::bilinear;
   }
 }
