@@ -121,14 +121,14 @@ ParsedModel read_as(const SourceFiles& files, const Architecture& architecture) 
   Published model = read_published(files, architecture, stored_args(files, architecture, layout), "timm");
   check_patch_size(files, architecture, model);
   std::vector<std::string> notes = {"arrays of Flax; all other rules are timm's, which converts them"};
-  if (files.options.overrides.contains("img_size") && !computes_positions(files, counts_kinds(files))) {
+  if (computes_positions(files, counts_kinds(files))) {
+    notes.push_back(
+        "positions are sines and cosines, which are not stored (sincos2d); other sizes resample them");
+  } else if (files.options.overrides.contains("img_size")) {
     model.config.position.resampling = TableResampling::bilinear;
     notes.push_back("the table is resampled bilinearly, as timm does while loading for another img_size");
   }
   model.config.head.pooler = files.find("pre_logits/kernel") != nullptr;
-  if (computes_positions(files, counts_kinds(files)))
-    notes.push_back(
-        "positions are sines and cosines, which are not stored (sincos2d); other sizes resample them");
   if (model.config.mlp.activation == Activation::gelu)
     notes.push_back("GELU is exact, as in timm; Google's code computes its form with tanh: " +
                     override_name("act_layer") + " = \"gelu_tanh\"");

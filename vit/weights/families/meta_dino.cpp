@@ -40,12 +40,16 @@ constexpr std::string_view kBackbone = "backbone.";
 constexpr Row kHubHead[] = {at(Place::outside, {Part::head_weight, "linear_head.*"})};
 static_assert(is_sound(kHubHead));
 
+/// What is in front of the names of both.
+std::string front_of(const Match& match) {
+  return match.prefix.substr(0, match.prefix.size() - kBackbone.size());
+}
+
 /// Whether there is a classifier that reads class token and mean of the patches; those that read the class
 /// tokens of four blocks as well, or something else, are left out.
 bool has_hub_head(const SourceFiles& files, const Match& match) {
   if (!match.prefix.ends_with(kBackbone)) return false;
-  const std::string front = match.prefix.substr(0, match.prefix.size() - kBackbone.size());
-  const TensorEntry* const head = files.tensors.find(front + "linear_head.weight");
+  const TensorEntry* const head = files.tensors.find(front_of(match) + "linear_head.weight");
   const TensorEntry* const norm = files.tensors.find(match.prefix + "norm.weight");
   return head != nullptr && norm != nullptr && head->shape.size() == 2 &&
          head->shape[1] == 2 * norm->num_elements();
@@ -53,8 +57,7 @@ bool has_hub_head(const SourceFiles& files, const Match& match) {
 
 std::optional<Match> match_meta(const SourceFiles& files) {
   std::optional<Match> found = match_anchor(files, "patch_embed.proj.weight", kTimmPrefixes);
-  if (found && has_hub_head(files, *found))
-    found->outside = found->prefix.substr(0, found->prefix.size() - kBackbone.size());
+  if (found && has_hub_head(files, *found)) found->outside = front_of(*found);
   return found;
 }
 
